@@ -5,10 +5,9 @@ use core::ops::{Deref, DerefMut};
 
 /// A value that begins on a cache line of 64 bytes and shares none of its lines.
 ///
-/// For types without an alignment of their own; a `#[repr(align(64))]` type needs no wrapper.
-/// The size is rounded up to a multiple of 64 bytes, so fewer small values fit a cache: smaller
-/// cells can be faster if values are used in random order.
-///
+/// It is for types without such an alignment of their own; a `#[repr(align(64))]` type needs no
+/// wrapper. The size is rounded up to a multiple of 64 bytes, so fewer small values fit into a
+/// cache: smaller cells can be faster if values are used in random order.
 /// # Examples
 ///
 /// ```

@@ -16,16 +16,18 @@ use super::memory::Memory;
 use super::memory::{PoolMemory, Vacated};
 use crate::raw::touch::prefetch;
 
-/// The owner of a value in a [`Pool`](super::Pool): a pointer of 8 bytes, or two pointers in a
-/// [`PoolStorage`](super::PoolStorage). Dropping it drops the value and frees its cell; O(1).
+/// The owner of a value in a [`Pool`](super::Pool): dropping it drops the value and frees its cell.
 ///
-/// It borrows the pool, so it does not outlive it, and is freed once, in its own pool. Its
-/// functions are associated ones, like those of `Box`, so that they hide no method of the
-/// value. It stays on the thread of its pool; references to the value may go to other threads, and
-/// so may a [`SendBox`](super::SendBox), which a box of a static pool becomes.
+/// Its size is that of a pointer, 8 bytes, or of two in a [`PoolStorage`](super::PoolStorage).
 ///
-/// The cell of a box that is forgotten is taken until the pool is
-/// [reset](super::Pool::reset) or dropped; the value is not dropped then.
+/// A box borrows its pool. So it cannot outlive the pool, and its cell is freed once, in the right
+/// pool. Its functions are associated functions, like those of `Box`, so that they hide no method
+/// of the value. A box stays on the thread of its pool. References to its value can be sent to
+/// other threads, and so can a [`SendBox`](super::SendBox), which is made of a box of a static
+/// pool.
+///
+/// If a box is forgotten, its cell is taken until the pool is [reset](super::Pool::reset) or
+/// dropped, and the value is never dropped.
 ///
 /// # Examples
 ///
@@ -62,8 +64,8 @@ unsafe impl<T: Sync, M: PoolMemory> Sync for PoolBox<'_, T, M> {}
 impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
     /// # Safety
     ///
-    /// The caller owns the cell (`cell-owner`), which holds a value of `T`, and gives it up. Cell
-    /// and way are as for [`Memory::free`], for all of `'p`.
+    /// The caller owns the cell (`cell-owner`), which holds a value of `T`, and gives it up. The
+    /// cell and the way are valid for [`Memory::free`], for all of `'p`.
     #[inline(always)]
     pub(super) unsafe fn new(value: NonNull<T>, way: M::Way) -> Self {
         PoolBox {
@@ -80,7 +82,11 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
         parts
     }
 
-    /// Moves the value out and frees its cell; O(1), no allocation, one copy.
+    /// Moves the value out and frees its cell.
+    ///
+    /// # Complexity
+    ///
+    /// O(1), one copy of the value; does not allocate.
     ///
     /// # Examples
     ///
@@ -103,8 +109,11 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
         }
     }
 
-    /// Moves the value out and keeps the cell, to be [written](PoolBox::write) again;
-    /// O(1), no allocation, one copy.
+    /// Moves the value out and keeps the cell, which can be [written](PoolBox::write) again.
+    ///
+    /// # Complexity
+    ///
+    /// O(1), one copy of the value; does not allocate.
     ///
     /// # Examples
     ///
@@ -124,7 +133,7 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
         unsafe { (value.read(), PoolBox::new(value.cast(), way)) }
     }
 
-    /// Prefetches the value; a hint. O(1).
+    /// Prefetches the value into the cache. O(1). This is only a hint.
     ///
     /// ```
     /// use flatslab::pool::{Pool, PoolBox};
@@ -138,8 +147,10 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
         prefetch(boxed.value.cast(), size_of::<T>());
     }
 
-    /// Gives up the ownership of the value: it stays in its cell until the pool is
-    /// [reset](super::Pool::reset) or dropped, and is never dropped. O(1).
+    /// Gives up ownership of the value, and returns a reference to it. O(1).
+    ///
+    /// The value stays in its cell until the pool is [reset](super::Pool::reset) or dropped, and is
+    /// never dropped.
     ///
     /// # Examples
     ///
@@ -163,11 +174,11 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
         unsafe { value.as_mut() }
     }
 
-    /// Turns the box into a pointer to its value, for an intrusive collection;
-    /// [`box_from_raw`](super::Pool::box_from_raw) of its pool makes a box of it again. O(1).
+    /// Turns the box into a pointer to its value, for an intrusive collection. O(1).
     ///
-    /// The pointer is valid for reads and writes until then, or until the pool is reset or
-    /// dropped. It does not borrow the pool, which may move: a struct can hold a pool and such
+    /// The pool's [`box_from_raw`](super::Pool::box_from_raw) turns the pointer back into a box.
+    /// Until then, or until the pool is reset or dropped, the pointer is valid for reads and
+    /// writes. It does not borrow the pool, which may move: a struct can hold a pool and such
     /// pointers.
     ///
     /// # Examples
@@ -189,11 +200,11 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
 }
 
 impl<T, M: PoolMemory> PoolBox<'static, T, M> {
-    /// Pins the value in its cell; O(1), does not move it.
+    /// Pins the value in its cell, without moving it. O(1).
     ///
-    /// Only for a pool with a `'static` borrow, [leaked](super::Pool::leak) or
-    /// [claimed](super::PoolStorage::claim): in any other pool the memory of a pinned box that
-    /// is forgotten would be used again without a drop of the value.
+    /// The pool must be borrowed for `'static`: [leaked](super::Pool::leak) or
+    /// [claimed](super::PoolStorage::claim). In any other pool the memory of a pinned box that is
+    /// forgotten would be used again without dropping the value.
     ///
     /// # Examples
     ///
@@ -214,7 +225,7 @@ impl<T, M: PoolMemory> PoolBox<'static, T, M> {
 }
 
 impl<'p, T, M: PoolMemory> PoolBox<'p, MaybeUninit<T>, M> {
-    /// Writes a value to the cell; O(1).
+    /// Writes a value to the cell. O(1).
     ///
     /// # Examples
     ///
@@ -233,7 +244,7 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, MaybeUninit<T>, M> {
         unsafe { Self::assume_init(boxed) }
     }
 
-    /// Asserts that the cell holds a value; O(1).
+    /// Asserts that the cell holds a value. O(1).
     ///
     /// # Safety
     ///
@@ -281,7 +292,7 @@ impl<T, M: PoolMemory> DerefMut for PoolBox<'_, T, M> {
     }
 }
 
-/// Drops the value and frees its cell, also if the value's destructor panics.
+/// Drops the value and frees its cell, even if the value's destructor panics.
 impl<T, M: PoolMemory> Drop for PoolBox<'_, T, M> {
     #[inline]
     fn drop(&mut self) {

@@ -1,9 +1,9 @@
 //! `Heap`: cells in segments of memory that the pool allocates, and a list of the free ones outside
 //! of the cells.
 //!
-//! Segments are aligned to their size, a power of two, so a mask leads from the address of a cell
-//! to the start of its segment, and the word there to the pool's [`Body`]. So the owner of a cell is
-//! a bare pointer to it, and a cell has not one byte of metadata.
+//! Segments are aligned to their size, a power of two. A mask turns the address of a cell into the
+//! start of its segment, and the first word there points to the pool's [`Body`]. So the owner of a
+//! cell is a bare pointer to it, and a cell has no metadata at all.
 //!
 //! ```text
 //! segment 0: | pointer to the body | body | cell | cell | ... |
@@ -12,10 +12,10 @@
 //!
 //! # Tried
 //!
-//! The size of a segment, in multiples of the time of a box of 16 bytes that points to its pool
-//! (a prototype; values of 64 bytes; Intel Xeon, medians of three runs). With *lines*, each
-//! header is repeated, and bits of the segment's address choose one: three instructions more
-//! in every free.
+//! The size of a segment. Times are relative to a box of 16 bytes that points to its pool (a
+//! prototype with values of 64 bytes; Intel Xeon, medians of three runs). With *lines*, each header
+//! is repeated, and bits of the segment's address choose one: three more instructions in every
+//! free.
 //!
 //! | | 64 KiB | 256 KiB | 1 MiB | 2 MiB | 2 MiB, 64 lines | a header a page |
 //! |---|---|---|---|---|---|---|
@@ -49,8 +49,8 @@ use crate::raw::report::Report;
 use crate::raw::source::Source;
 use crate::raw::stack::{FreeStack, Lowered};
 
-/// Memory that the pool allocates, and 8 bytes a cell for the free list, outside of the
-/// cells. Boxes of 8 bytes.
+/// The memory of a pool on the heap, with a free list of 8 bytes a cell outside of the cells. Boxes
+/// have 8 bytes.
 // Untyped, so that its drop asks nothing of the values' type: they may own boxes of their own pool.
 #[derive(Debug)]
 pub struct Heap {
@@ -155,11 +155,12 @@ unsafe impl Memory for Heap {
 }
 
 impl Heap {
-    /// Memory for `capacity` cells for a `T`: touched and free, or only reserved if `lazy`.
+    /// Allocates memory for `capacity` cells for a `T`, touched and free, or only reserved if
+    /// `lazy`.
     ///
     /// # Errors
     ///
-    /// Past the limits, or if the source refuses; nothing is leaked then.
+    /// If the sizes exceed the limits, or the source refuses; nothing is leaked then.
     pub(super) fn try_new<T>(
         capacity: usize,
         lazy: bool,
@@ -229,7 +230,7 @@ impl Heap {
         }
     }
 
-    /// A report on this memory and `more` bytes.
+    /// Reports on this memory and `more` bytes.
     pub(super) fn report(&self, more: usize) -> Report {
         let body = self.body();
         let bytes = body.block.bytes() + body.free.array_bytes() + more;
@@ -246,8 +247,8 @@ impl Drop for Heap {
     }
 }
 
-/// The start of a segment: a pointer to the body. The first segment has the body itself after
-/// it, on the same cache line, so that a free in a small pool touches one line.
+/// The start of a segment: a pointer to the body. In the first segment the body follows it, on the
+/// same cache line, so that a free in a small pool touches one line.
 #[repr(C)]
 struct Header {
     word: NonNull<u8>,
@@ -257,7 +258,7 @@ struct Header {
 /// What a pool and its boxes share.
 #[repr(C)]
 struct Body {
-    /// First, so that a pointer to the body is one to the top of the list.
+    /// First, so that a pointer to the body is also one to the top of the list.
     free: FreeStack,
     fresh: Fresh,
     geometry: Geometry,
@@ -297,9 +298,9 @@ pub(super) fn free_list(
 
 /// Bytes of a segment, unless its cells need more.
 ///
-/// All headers lie in the same set of the first level of cache, so there should be
-/// few of them (see the table above). Less where addresses are few; and where tests are
-/// interpreted, so that cells come to several segments.
+/// All headers fall into the same set of the first-level cache, so there should be few of them (see
+/// the table above). Segments are smaller where addresses are scarce, and under an interpreter, so
+/// that its tests have several segments.
 const LEAST_SEGMENT: usize = if cfg!(miri) {
     1 << 10
 } else if cfg!(target_pointer_width = "64") {
@@ -317,7 +318,7 @@ const LEAST_CELLS: usize = 8;
 /// What the first word of a segment is: a pointer to the body.
 type Word = NonNull<u8>;
 
-/// Room for a value, and for a byte at least.
+/// Room for a value, and for one byte at least.
 #[repr(C)]
 union HeapCell<T> {
     _value: ManuallyDrop<T>,
@@ -327,30 +328,30 @@ union HeapCell<T> {
 /// A cell of 64 bytes is one cache line.
 const _: () = assert!(size_of::<HeapCell<[u64; 8]>>() == 64);
 
-/// Where cells of one layout lie. Made in a `const`, so that a mask is an
-/// immediate of the instruction.
+/// Where the cells of one layout lie. Computed in a `const`, so that a mask is an immediate
+/// operand.
 #[derive(Clone, Copy, Debug)]
 struct Geometry {
     /// Bytes from one cell to the next.
     cell: usize,
     /// Bytes of a segment and its alignment.
     segment: usize,
-    /// Where its first cell lies.
+    /// Bytes before its first cell.
     header: usize,
-    /// How many cells it has.
+    /// Number of its cells.
     cells: usize,
 }
 
 impl Geometry {
-    /// Of cells for a `T`.
+    /// The geometry of cells for a `T`.
     const fn of<T>() -> Self {
         Self::new(Layout::new::<HeapCell<T>>(), Layout::new::<Header>())
     }
 
-    /// Segments with a header of at least that size, of which only the first word is
-    /// used here; the first cell begins on a cache line, so cells of a line or a power of
-    /// two lie in no more lines than they need. The size of `cell` is a multiple of its
-    /// alignment, and not 0.
+    /// Segments with a header of at least this size, of which only the first word is used here. The
+    /// first cell begins on a cache line, so a cell whose size is a cache line or a power of two
+    /// lies in no more lines than it needs. The size of `cell` is a multiple of its alignment, and
+    /// not 0.
     const fn new(cell: Layout, header: Layout) -> Self {
         let (size, align) = (cell.size(), cell.align());
         assert!(size > 0 && size % align == 0);
@@ -387,8 +388,8 @@ impl Geometry {
         }
     }
 
-    /// Where a cell lies, in bytes from the start. A division by a variable may panic in the machine
-    /// code, although this one is never zero: storages do without.
+    /// Where a cell lies, in bytes from the start. The machine code of a division by a variable may
+    /// contain a panic, although this divisor is never zero; storages therefore do not divide.
     fn place(&self, index: usize) -> usize {
         (index / self.cells) * self.segment + self.header + index % self.cells * self.cell
     }
@@ -398,7 +399,7 @@ impl Geometry {
         self.place(index - 1) + self.cell
     }
 
-    /// The cell that lies there, if one does.
+    /// The index of the cell at this offset, if a cell begins there.
     #[cfg(any(test, fuzzing))]
     fn index(&self, offset: usize) -> Option<usize> {
         let (before, within) = (offset / self.segment, offset % self.segment);
@@ -407,12 +408,12 @@ impl Geometry {
         (at % self.cell == 0 && self.place(index) == offset).then_some(index)
     }
 
-    /// The memory of `capacity` cells: whole segments, the last one only as long as
-    /// needed. The header of the first one is always there.
+    /// The layout of `capacity` cells: whole segments, the last one only as long as needed. The
+    /// header of the first segment is always part of it.
     ///
     /// # Errors
     ///
-    /// When its bytes exceed `isize::MAX`.
+    /// If the size exceeds `isize::MAX` bytes.
     fn layout(&self, capacity: usize) -> Result<Layout, AllocError> {
         let error = AllocError::TooManyBytes {
             slots: capacity,
@@ -432,13 +433,12 @@ impl Geometry {
             .ok_or(error)
     }
 
-    /// Writes the first word of the segments in which a cell of `first..end` is the first
-    /// of all.
+    /// Writes the first word of each segment whose first cell is in `first..end`.
     ///
     /// # Safety
     ///
-    /// `start` is that of memory laid out for `end` cells (`segment-place`), whose headers no one
-    /// else uses.
+    /// `start` is the start of memory laid out for `end` cells (`segment-place`), whose headers
+    /// nothing else uses.
     unsafe fn write_words(&self, start: NonNull<u8>, first: usize, end: usize, word: Word) {
         for segment in first.div_ceil(self.cells)..end.div_ceil(self.cells) {
             // SAFETY: the first cell of the segment is within that memory, so its header
@@ -454,8 +454,8 @@ impl Geometry {
     ///
     /// # Safety
     ///
-    /// The cell is one of such segments, whose headers are written (`segment-word`), and has the
-    /// provenance of their memory.
+    /// The cell is in a segment whose header is written (`segment-word`), and has the provenance of
+    /// its memory.
     #[inline(always)]
     unsafe fn word_of(&self, cell: NonNull<u8>) -> Word {
         let header = cell

@@ -1,9 +1,10 @@
 //! Lists without memory of their own: each cell on one holds the address of the next.
 //!
-//! [`Links`] are the free cells of a pool in a storage. What takes no memory takes time: a pop waits for the load of the cell, which is
-//! cold after removals in random order (BENCHMARKS.md, "The pool"). Where there is
-//! memory for it a [`FreeStack`](crate::raw::stack::FreeStack) is the better list. A
-//! prototype, in multiples of that stack's time (Intel Xeon, medians of three runs):
+//! [`Links`] are the free cells of a pool in a storage. Such a list takes no memory but costs time:
+//! a pop waits for the load of the cell, which is not in the cache after removals in random order
+//! (BENCHMARKS.md, "The pool"). Where there is memory for it, a
+//! [`FreeStack`](crate::raw::stack::FreeStack) is the better list. Times of a
+//! prototype, as multiples of that stack's (Intel Xeon, medians of three runs):
 //!
 //! | values of | INSERT, cells freed at random | FREE random | CHURN random | CHURN LIFO |
 //! |---|---|---|---|---|
@@ -11,10 +12,10 @@
 //! | 64 bytes, 1,048,576 live | 6.0 | 23 | 1.06 | 1.00 |
 //! | 8 bytes, 8,192 live | 1.64 | 1.9 | 1.01 | .90 |
 //!
-//! [`Returned`] are the cells that were given back on other threads. As with the
-//! [return stack](crate::raw::returns::Returns) of the slabs, any thread pushes, and only the owner
-//! takes, and takes all: so no tag is needed. This one has pointers in place of numbers, since the
-//! cells of a pool have none, and does not close, since its pool never ends.
+//! [`Returned`] are the cells that other threads returned. As with the [return
+//! stack](crate::raw::returns::Returns) of the slabs, any thread pushes, but only the owner takes,
+//! and always takes all, so no tag is needed. This list has pointers instead of numbers, since the
+//! cells of a pool have none, and cannot be closed, since its pool is never dropped.
 //!
 //! # Invariants
 //!
@@ -59,7 +60,7 @@ impl Links {
         self.depth.get()
     }
 
-    /// The cell that was pushed last, and the link to the one before it.
+    /// The cell that was pushed last, and the link in it.
     #[inline(always)]
     pub(super) fn look(&self) -> Option<(NonNull<u8>, Link)> {
         let cell = self.head.get()?;
@@ -67,12 +68,12 @@ impl Links {
         Some((cell, unsafe { cell.cast::<Link>().read() }))
     }
 
-    /// Takes the cell that was [looked at](Self::look), whose memory may have been used since.
+    /// Takes the cell that [`look`](Self::look) returned. Its memory may have been used since.
     ///
     /// # Safety
     ///
-    /// This is the link that came with it, and the list has not changed since. If the memory was
-    /// used, the list was not looked at after that.
+    /// `next` was returned with the cell, and the list has not changed since. If the memory was
+    /// used, `look` was not called after that.
     #[inline(always)]
     pub(super) unsafe fn take(&self, next: Link) {
         self.head.set(next);
@@ -83,9 +84,9 @@ impl Links {
     ///
     /// # Safety
     ///
-    /// The cell is the owner's, free before any other code runs, and not on the
-    /// list. It has the size and alignment of a link at least. Until it is popped or the list cleared, its memory stays, and no one
-    /// else uses it: [`look`](Self::look) reads it.
+    /// The cell is owned by the list's owner, free before any other code runs, and not on the list.
+    /// It has at least the size and alignment of a link. Until it is popped or the list is cleared,
+    /// its memory stays valid, and nothing else uses it: [`look`](Self::look) reads it.
     #[inline(always)]
     pub(super) unsafe fn push(&self, cell: NonNull<u8>) {
         // SAFETY: the cell has room for a link, and no one else uses it (precondition).
@@ -125,19 +126,20 @@ impl Returned {
         }
     }
 
-    /// Gives a cell back. An interrupt may come at any point, and push too: then the exchange fails
-    /// here, and is tried again.
+    /// Returns a cell to the pool. An interrupt may come at any point and push too; then the
+    /// exchange fails here and is repeated.
     ///
     /// # Safety
     ///
-    /// The caller owns the cell, a pool's that has room for a link, and gives it up. Its memory
-    /// stays until the owner of the pool has taken it.
+    /// The caller owns the cell, which is from a pool and has room for a link, and gives it up. Its
+    /// memory stays valid until the owner of the pool has taken it.
     #[inline]
     pub(super) unsafe fn push(&self, cell: NonNull<u8>) {
         // Relaxed: the link is only written down.
         let mut below = self.top.load(Ordering::Relaxed);
         loop {
-            // SAFETY: it has room for a link, and is the caller's until it is pushed (precondition).
+            // SAFETY: it has room for a link, and is the caller's until it is pushed
+            // (precondition).
             unsafe { cell.cast::<Link>().write(NonNull::new(below)) };
             // Release: pairs with the acquire in `take`; later pushes continue it. The end of the
             // value and the link happen before the cell is used again.
@@ -153,7 +155,8 @@ impl Returned {
         }
     }
 
-    /// The owner of the pool takes all cells: the first, which holds the [next](Self::next).
+    /// Takes all cells, for the owner of the pool: returns the first, which holds the
+    /// [next](Self::next).
     #[inline]
     pub(super) fn take(&self) -> Link {
         // Relaxed: nothing is read by it. An empty list is not written to.

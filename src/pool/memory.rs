@@ -1,17 +1,19 @@
-//! What a pool asks of its memory, and what both kinds of memory have in common.
+//! What a pool needs from its memory, and what both kinds of memory have in common.
 //!
-//! A cell is *fresh* until it is first used, then *free*, on the list of its memory, or *taken*.
-//! Cells become free from the first to the last, so a number says which are fresh: [`Fresh`]. Where
-//! the cells lie and how the free ones are listed differs: `heap.rs` and `storage.rs`.
+//! A cell is *fresh* until it is first used. Then it is *free*, on the list of its memory, or
+//! *taken*. Cells become free from the first to the last, so a number tells which are fresh:
+//! [`Fresh`]. Where the cells lie and how the free ones are listed differs: `heap.rs` and
+//! `storage.rs`.
 //!
 //! # Invariants
 //!
 //! * `cell-states`: each cell from `Fresh::next` on is fresh: not on the list, not taken, and its
 //!   content is lost. Each cell before it is on the list, once, or taken.
-//! * `cell-owner`: a taken cell has one owner: a box, the claim that becomes one, the code that got
-//!   a pointer or a reference for a box, or a list of cells that other threads gave back. Only the
-//!   owner frees the cell, and then owns it no more.
+//! * `cell-owner`: a taken cell has one owner: a box, the claim that becomes one, code that got a
+//!   pointer or a reference in exchange for a box, or a list of cells that other threads returned.
+//!   Only the owner frees the cell, and no longer owns it then.
 //! * `cell-memory`: the memory of a cell is valid, and large and aligned enough for a value, from
+//!   before the cell is first free until the memory is freed.
 //!   before the cell is first free until the memory ends.
 
 use core::cell::Cell;
@@ -29,7 +31,7 @@ use crate::error::AllocError;
 // one: a pool lends its memory to nobody.
 pub trait PoolMemory: Memory {}
 
-/// The memory of a pool: its cells, and the list of those that are free, the last one first.
+/// The memory of a pool: its cells, and the list of free ones, last freed first.
 ///
 /// # Safety
 ///
@@ -37,7 +39,7 @@ pub trait PoolMemory: Memory {}
 /// * [`look`](Self::look) returns cells that [`free`](Self::free) or [`refill`](Self::refill) put
 ///   on the list of this memory.
 pub unsafe trait Memory: Sized + 'static {
-    /// What a box keeps, next to the address of its cell, to find the list.
+    /// The part of a box, next to the address of its cell, that finds the list.
     type Way: Copy + 'static;
 
     /// The list without its first cell.
@@ -45,22 +47,22 @@ pub unsafe trait Memory: Sized + 'static {
 
     fn way(&self) -> Self::Way;
 
-    /// The cells that were never used, and how many there are at all.
+    /// Returns the range of cells that were never used, and the number of all cells.
     fn fresh(&self) -> &Fresh;
 
-    /// Number of cells on the list.
+    /// Returns the number of cells on the list.
     fn free_cells(&self) -> usize;
 
-    /// The cell that was freed last, and the list without it.
+    /// Returns the cell that was freed last, and the list without it.
     fn look(&self) -> Option<(NonNull<u8>, Self::Rest)>;
 
-    /// Takes the cell that was [looked at](Self::look), in which a value may have been written
+    /// Takes the cell that [`look`](Self::look) returned. A value may have been written to it
     /// since.
     ///
     /// # Safety
     ///
-    /// `rest` came with the cell, and the list has not changed since. If the cell was written to,
-    /// the list was not looked at after that.
+    /// `rest` was returned with the cell, and the list has not changed since. If the cell was
+    /// written to, `look` was not called after that.
     unsafe fn take(&self, rest: Self::Rest);
 
     /// Takes the cell that was freed last.
@@ -79,14 +81,14 @@ pub unsafe trait Memory: Sized + 'static {
     /// * `cell` is a taken cell of a memory of this type, made for values of the layout of `T`, and
     ///   has the provenance with which it was taken. The caller owns it (`cell-owner`), gives it up
     ///   before any other code runs, and does not use it any more.
-    /// * `way` is of the same memory, which is alive and has not moved since it returned the way.
+    /// * `way` is from the same memory, which is alive and has not moved since it returned `way`.
     unsafe fn free<T>(cell: NonNull<u8>, way: Self::Way);
 
-    /// Puts fresh cells on the list: a page of them at most, and 16.
+    /// Puts fresh cells on the list: at most a page of them, and at most 16.
     ///
     /// # Errors
     ///
-    /// `None` if there are none; the source's error if it refuses.
+    /// `None` if no cell is fresh; the source's error if it refuses memory.
     fn refill(&self) -> Result<(), Option<AllocError>>;
 
     /// Touches the memory of the fresh cells that the next `cells` allocations take.
@@ -96,14 +98,15 @@ pub unsafe trait Memory: Sized + 'static {
     /// If the source refuses.
     fn prepare(&self, cells: usize) -> Result<(), AllocError>;
 
-    /// Makes all cells free or fresh, the taken ones too.
+    /// Makes all cells free or fresh, including taken ones.
     ///
     /// # Safety
     ///
     /// The taken cells are not used or freed any more.
     unsafe fn reset(&mut self);
 
-    /// Calls `f` with the number of each cell on the list; panics if one is no cell.
+    /// Calls `f` with the index of each cell on the list; panics if an address is not that of a
+    /// cell.
     #[cfg(any(test, fuzzing))]
     fn for_each_free(&self, f: impl FnMut(usize));
 
@@ -121,9 +124,9 @@ pub unsafe trait Memory: Sized + 'static {
     }
 }
 
-/// The number of fresh cells of so many bytes, not 0, that become free at once: not 0 either. A page
-/// at most, so that an allocation pays for one page fault, and as many cells as make the call of a
-/// cold function cheap.
+/// The number of fresh cells that become free at once, for cells of this size in bytes. Neither is
+/// 0. At most a page of cells, so that an allocation pays for one page fault, and enough cells to
+/// make the call of a cold function cheap.
 pub(super) const fn refill_of(cell: usize) -> usize {
     const CELLS: usize = 16;
     const BYTES: usize = 4096;
@@ -134,7 +137,7 @@ pub(super) const fn refill_of(cell: usize) -> usize {
     }
 }
 
-/// How many cells there are, and which of them are fresh: those from a number on.
+/// The number of cells, and the index of the first fresh one.
 #[derive(Debug)]
 pub struct Fresh {
     /// At most `capacity`.
@@ -199,7 +202,7 @@ impl Fresh {
         }
     }
 
-    /// Makes all cells fresh; the list must be emptied, too.
+    /// Makes all cells fresh; the caller must empty the list too.
     pub(super) fn reset(&self) {
         self.next.set(0);
     }
@@ -213,9 +216,8 @@ pub(super) struct Vacated<T, M: Memory> {
 
 impl<T, M: Memory> Vacated<T, M> {
     /// # Safety
-    ///
-    /// The caller owns the cell (`cell-owner`) and gives it up. Until this is dropped, cell and way
-    /// are as for [`Memory::free`] with this `T`. The cell is not used after the drop.
+    /// The caller owns the cell (`cell-owner`) and gives it up. Until this is dropped, the cell and
+    /// the way are valid for [`Memory::free`] with this `T`. The cell is not used after the drop.
     #[inline(always)]
     pub(super) unsafe fn new(cell: NonNull<T>, way: M::Way) -> Self {
         Vacated { cell, way }
@@ -231,8 +233,8 @@ impl<T, M: Memory> Drop for Vacated<T, M> {
     }
 }
 
-/// There is no heap: no pool of this kind can be made. Its name is that of the default kind, with
-/// the feature `alloc` or without.
+/// Without the feature `alloc` no pool of this kind can be made. The type exists so that the
+/// default kind has the same name with the feature and without.
 #[cfg(not(feature = "alloc"))]
 #[derive(Debug)]
 pub enum Heap {}

@@ -1,5 +1,6 @@
-//! Pools of equal cells without metadata, for the hottest objects of one size: an order of 64
-//! bytes takes one cache line, and its owner is a pointer.
+//! Pools of equal cells without metadata, for frequently used objects of one size.
+//!
+//! An order of 64 bytes takes one cache line, and its owner is a pointer.
 //!
 //! ```
 //! use flatslab::pool::{Pool, PoolBox};
@@ -15,14 +16,14 @@
 //!
 //! # When to use it
 //!
-//! Use a pool for objects that are made and dropped all the time, have one owner, and are
+//! Use a pool for objects that are created and dropped all the time, have one owner, and are
 //! reached through that owner: orders, messages, nodes, connections. A box borrows its pool, so
-//! a double free, a free in another pool, and a use after the pool was dropped or
-//! [reset](Pool::reset) do not compile.
+//! these mistakes do not compile: freeing twice, freeing in another pool, and using a box after its
+//! pool was dropped or [reset](Pool::reset).
 //!
-//! A pool has no keys, does not iterate over its values, and does not grow. Its boxes stay on
-//! one thread, and a struct cannot hold a pool and its boxes. For keys use a
-//! [`KeySlab`](crate::KeySlab). For handles that outlive their slab, or access to a shared
+//! A pool has no keys, does not iterate over its values, and does not grow. Its boxes stay on one
+//! thread, and a struct cannot hold both a pool and its boxes. If you need keys, use a
+//! [`KeySlab`](crate::KeySlab). If you need handles that outlive their slab, or access to a shared
 //! value, use a [`BoundedSlab`](crate::BoundedSlab).
 //!
 //! # Which pool
@@ -30,18 +31,18 @@
 //! | pool | memory | free list | box |
 //! |---|---|---|---|
 //! | [`Pool::with_capacity`] | the heap | 8 bytes a cell, outside of the cells | 8 bytes |
-//! | [`PoolStorage::claim`], [`Pool::in_storage`] | the caller's: a static, the stack, [a box](#nothing-beside-the-cells) | through the vacant cells | 16 bytes |
+//! | [`PoolStorage::claim`], [`Pool::in_storage`] | the caller's: a static, the stack, [a box](#boxed-storages) | through the vacant cells | 16 bytes |
 //! | [`RecyclingPool`] | the heap | 16 bytes a cell, outside of the cells | 16 bytes |
 //!
-//! A free list through the vacant cells takes no memory, but an allocation waits for the
-//! load of a cell, which is cold if cells were freed in random order; and no cell is
-//! smaller than a pointer. A [`RecyclingPool`] keeps the values of freed cells and uses them
+//! A free list through the vacant cells takes no memory, but then no cell is smaller than a
+//! pointer, and an allocation waits for the load of a cell. That cell is not in the cache if cells
+//! were freed in random order. A [`RecyclingPool`] keeps the values of freed cells and uses them
 //! again.
 //!
-//! # Nothing beside the cells
+//! # Boxed storages
 //!
-//! A pool on the heap without a free list of its own is a boxed [`PoolStorage`], whose
-//! capacity is a constant. Leaked, it gives a `'static` pool and boxes for any struct:
+//! For a pool on the heap whose free list takes no memory, box a [`PoolStorage`]. Its capacity is a
+//! constant. If the box is leaked, the pool is `'static`, and any struct can hold its boxes:
 //!
 //! ```
 //! use flatslab::pool::{InStorage, Pool, PoolStorage, StorageBox};
@@ -56,8 +57,8 @@
 //! engine.live.push(engine.pool.alloc(7));
 //! ```
 //!
-//! As a field of a struct it is freed with that struct, and each method that needs a pool makes
-//! one, which is O(1):
+//! If the storage is a field of a struct, it is freed with the struct. Each method that needs the
+//! pool creates it, which is O(1):
 //!
 //! ```
 //! use flatslab::pool::{Pool, PoolStorage};
@@ -82,12 +83,13 @@
 //! assert_eq!(decoder.decode("price quantity"), 2);
 //! ```
 //!
-//! It costs time where cells are freed in random order, because the next cell is known only when
-//! the link in the last one is loaded. Of 8,192 values of 8 bytes, an insertion after such frees
-//! takes 4.4 times as long as in the bare floor, 10.5 cycles, and in a pool with a stack outside
-//! of the cells 1.02 times; a removal at random followed by an insertion takes 1.8 times as long as
-//! in the floor, beside 1.25 times. Last in, first out, both are within 1.2 times
-//! (BENCHMARKS.md, "The pool").
+//! Such a pool is slower if cells are freed in random order, because an allocation learns the next
+//! free cell only by loading a link from the last one. The following times are for 8,192 values of
+//! 8 bytes, as multiples of those of a stack of bare pointers without any check, the *bare floor*
+//! of BENCHMARKS.md, "The pool". An insertion after frees in random order takes 4.4 times as long
+//! (10.5 cycles), and 1.02 times in a pool from [`Pool::with_capacity`]. A random removal followed
+//! by an insertion takes 1.8 times as long, and 1.25 times in that pool. If the cell that was
+//! allocated last is freed first, both pools are within 1.2 times.
 //!
 //! # Pools in a struct
 //!
@@ -106,17 +108,16 @@
 //! engine.live.push(engine.pool.alloc(7));
 //! ```
 //!
-//! A pool of a builder, and a [`RecyclingPool`], is leaked with
-//! `Box::leak(Box::new(pool))`.
+//! A pool from a builder, or a [`RecyclingPool`], is leaked with `Box::leak(Box::new(pool))`.
 //!
-//! In a signature the lifetime of a pool is that of its memory, and the lifetime of a box is
-//! that of the borrow:
+//! In a signature, the lifetime of a pool is that of its memory, and the lifetime of a box is that
+//! of its borrow of the pool:
 //! `fn f<'p>(pool: &'p Pool<'_, Order>) -> PoolBox<'p, Order>`.
 //!
 //! # Rounds
 //!
-//! If a structure is built and thrown away in each round, its boxes can be forgotten at the end
-//! of the round. One [`reset`](Pool::reset) then frees all of them:
+//! If a structure is built and thrown away in each round of a loop, forget its boxes at the end of
+//! the round. One [`reset`](Pool::reset) then frees all their cells:
 //!
 //! ```
 //! use flatslab::pool::{Pool, PoolBox};
@@ -140,40 +141,43 @@
 //!
 //! # What it costs
 //!
-//! Allocation and free are O(1) and a handful of instructions. The last cell freed is the first
-//! to be used again, and a free does not touch the cell. A cell takes the size of its value, or
-//! one byte if the size is 0. [`CacheAligned`] aligns a value to a cache line; every value of 64
-//! bytes in a pool on the heap is aligned to one anyway.
+//! An allocation or a free is O(1) and takes a handful of instructions. The cell that was freed
+//! last is allocated first, and a free does not touch the cell. A cell has the size of its value,
+//! or one byte if that size is 0. [`CacheAligned`] aligns a value to a cache line. Values of 64
+//! bytes in a pool on the heap are always aligned to one.
 //!
-//! The cells of a pool on the heap lie in segments of 2 MiB, or larger ones if eight cells need
-//! more (64 KiB where pointers have 32 bits), each after a header of 128 or 192 bytes. Segments
-//! are aligned to their size, so that the address of a value leads to its pool. The last
-//! segment is only as long as needed. So a small pool takes little memory, but its address is
-//! aligned to 2 MiB, which costs the global allocator about 10 µs, and address space. For very
-//! many small pools use a [`BoundedSlab`](crate::BoundedSlab) each, or one pool for all.
+//! The cells of a pool on the heap lie in segments of 2 MiB (64 KiB on 32-bit targets), or larger
+//! ones if eight cells need more. Each segment starts with a header of 128 or 192 bytes, and is
+//! aligned to its size, so that the address of a value identifies its pool. The last segment is
+//! only as long as needed, so a small pool takes little memory. But its address is still aligned to
+//! 2 MiB, which costs address space and about 10 µs in the global allocator. If you need very many
+//! small pools, use a [`BoundedSlab`](crate::BoundedSlab) for each, or one pool for all.
 //!
 //! # Threads
 //!
 //! A pool is `Send` if its values are, and not `Sync`. A box is not `Send`. It is `Sync` if its
-//! value is, so references to values may go to other threads.
+//! value is, so references to values can be sent to other threads.
 //!
-//! So a struct with a [leaked](Pool::leak) pool and boxes is built on the thread that uses it.
-//! A pool that was [claimed](PoolStorage::claim) elsewhere can be moved to that thread before
-//! its first `'static` box. An interrupt handler counts as another thread: it can own a pool, but not
-//! share one with the main loop. What it hands over is a [`SendBox`], which a box of a static pool
-//! becomes, and whose drop returns the cell. An interrupt that allocates claims its pool when it
-//! first runs, and keeps it in a variable of its own: `&'static Pool` goes nowhere else. One that is
-//! given boxes needs no pool; the main loop has it, and takes them back.
+//! So a struct with a [leaked](Pool::leak) pool and its boxes must be created on the thread that
+//! uses it. A pool that was [claimed](PoolStorage::claim) elsewhere can be moved to that thread
+//! before its first `'static` box is created.
+//!
+//! An interrupt handler counts as another thread: it can own a pool, but cannot share one with the
+//! main loop. It can pass values on in [`SendBox`]es, which are made of boxes of a static pool and
+//! return their cells when they are dropped. A handler that allocates claims its pool when it first
+//! runs, and keeps it in a variable of its own; `&'static Pool` must not be passed to other
+//! contexts. A handler that only receives boxes needs no pool: the main loop owns it and reclaims
+//! the cells.
 //!
 //! # Without an allocator
 //!
-//! Without the feature `alloc` (`default-features = false`) the crate needs no allocator, and
-//! has only pools in a [`PoolStorage`], and key slabs in a
+//! Without the feature `alloc` (`default-features = false`) the crate needs no allocator, and has
+//! only pools in a [`PoolStorage`], and key slabs in a
 //! [`KeySlabStorage`](crate::key_slab::KeySlabStorage).
 //!
-//! Firmware that uses the `try_` methods of such a pool links no panic: an optimised build proves
-//! that none is reachable from `claim`, `try_alloc`, the end of a box, `reset`, `receive` and
-//! `reclaim`. A program whose panic handler cannot be linked checks that, for Cortex-M.
+//! Firmware that only uses the `try_` methods of such a pool links no panic: an optimised build
+//! contains none for `claim`, `try_alloc`, dropping a box, `reset`, `receive` and `reclaim`. A
+//! program for Cortex-M whose panic handler cannot be linked checks that.
 
 // | file | what |
 // |---|---|
@@ -220,7 +224,7 @@ use crate::error::{AllocError, FullError};
 use crate::raw::held::Held;
 use memory::Vacated;
 
-/// Panics because no cell is free, or ends the program if the allocator has refused memory.
+/// Panics because no cell is free, or aborts if the allocator has refused memory.
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -231,14 +235,13 @@ fn fail(error: AllocError) -> ! {
     panic!("{error}");
 }
 
-/// Boxes for values of one type, allocated from equal cells without metadata; see the
-/// [module](self).
+/// A pool of boxes for values of one type, in equal cells without metadata; see the [module](self).
 ///
-/// `'s` is the lifetime of its memory: `'static`, unless that is a [storage](PoolStorage) which
-/// the pool borrows.
+/// `'s` is the lifetime of its memory: `'static`, unless the pool borrows a [storage](PoolStorage).
 ///
-/// Dropping a pool frees its memory. By then its boxes are dropped; values that were
-/// [leaked](PoolBox::leak) or forgotten are not. So values may own boxes of their own pool.
+/// Dropping a pool frees its memory. All its boxes are dropped by then. Values that were
+/// [leaked](PoolBox::leak) or forgotten are not dropped, which is why values can own boxes of their
+/// own pool.
 ///
 /// # Examples
 ///
@@ -262,7 +265,7 @@ fn fail(error: AllocError) -> ! {
 pub struct Pool<'s, T, M: PoolMemory = Heap> {
     memory: M,
     storage: PhantomData<&'s ()>,
-    /// Covariant in `T`: a pool never returns a value that was put in. It owns no value, and so
+    /// Covariant in `T`: a pool never returns a value that was put in. It owns no values, and so
     /// drops none.
     values: PhantomData<fn() -> T>,
     /// A pool is for one thread, whatever its memory is.
@@ -278,7 +281,8 @@ impl<T, M: PoolMemory> core::panic::RefUnwindSafe for Pool<'_, T, M> {}
 impl<T, M: PoolMemory> core::panic::UnwindSafe for Pool<'_, T, M> {}
 
 impl<T, M: PoolMemory> Pool<'_, T, M> {
-    /// A free cell, now the caller's (`cell-owner`), or the error of having none.
+    /// Takes a free cell, which the caller then owns (`cell-owner`), or returns the error of a full
+    /// pool.
     #[inline(always)]
     fn claim(&self) -> Result<NonNull<T>, AllocError> {
         match self.memory.pop() {
@@ -287,7 +291,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         }
     }
 
-    /// [`claim`](Self::claim) if only cells that were never used can be free.
+    /// Like [`claim`](Self::claim), if only cells that were never used can be free.
     #[cold]
     #[inline(never)]
     fn claim_fresh(&self) -> Result<NonNull<T>, AllocError> {
@@ -299,20 +303,20 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         })
     }
 
-    /// [`claim_fresh`](Self::claim_fresh) without the error: that is returned in memory, so every
-    /// allocation would need room on the stack for it.
+    /// Like [`claim_fresh`](Self::claim_fresh), without the error: an error is returned in memory,
+    /// so every allocation would need room on the stack for it.
     #[cold]
     #[inline(never)]
     fn claim_fresh_if_any(&self) -> Option<NonNull<T>> {
         self.claim_fresh().ok()
     }
 
-    /// Moves a value into a cell that was looked at, and takes it.
+    /// Moves a value into a cell from `look`, and takes the cell.
     ///
-    /// In this order, and with a cold function that is given the value: if the list changed
-    /// first, or one write came after both paths, the compiler would copy a value that lies
-    /// behind a reference to the stack, in other widths than it is moved out in. A removal soon
-    /// after would wait for all of these stores.
+    /// The order matters, and so does the cold function that is passed the value. If the list
+    /// changed first, or one write followed both paths, the compiler would copy a value that is
+    /// behind a reference to the stack first, in other widths than it is moved out in. A removal
+    /// soon after would wait for all of these stores.
     ///
     /// # Safety
     ///
@@ -341,7 +345,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         cell
     }
 
-    /// The same, or the value comes back.
+    /// Moves a value into a cell that was never used, or returns it.
     #[cold]
     #[inline(never)]
     fn put_fresh(&self, held: Held<T>) -> Result<NonNull<T>, FullError<T>> {
@@ -353,7 +357,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         Ok(cell)
     }
 
-    /// As [`claim`](Self::claim), or panics.
+    /// Like [`claim`](Self::claim), but panics if no cell is free.
     #[inline(always)]
     #[track_caller]
     fn claim_or_fail(&self) -> NonNull<T> {
@@ -373,13 +377,16 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         }
     }
 
-    /// Moves a value into a free cell, owned by a box; O(1), no allocation.
+    /// Moves a value into a free cell, and returns a box that owns it.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate.
     ///
     /// # Panics
     ///
-    /// If all cells are taken. If the allocator refuses memory to a
-    /// [lazy](Pool::builder) pool, the program ends, as with `Box`. This holds for every
-    /// method that has a `try_` form.
+    /// If no cell is free. If the allocator refuses memory to a [lazy](Pool::builder) pool, the
+    /// program aborts, as with `Box`. Both hold for every method that has a `try_` form.
     ///
     /// # Examples
     ///
@@ -402,11 +409,11 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         unsafe { PoolBox::new(self.put(free, value), way) }
     }
 
-    /// As [`alloc`](Self::alloc); never panics or aborts.
+    /// Moves a value into a free cell, or returns it in an error; never panics or aborts.
     ///
     /// # Errors
     ///
-    /// Returns the value if no cell is free.
+    /// Returns the value if no cell is free, or the allocator refuses memory to a lazy pool.
     ///
     /// # Examples
     ///
@@ -432,15 +439,19 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         Ok(unsafe { PoolBox::new(self.put(free, value), way) })
     }
 
-    /// Moves the value that `f` returns into a free cell; O(1) besides `f`, no allocation. A
-    /// large value is built in the cell, if the compiler inlines `f`.
+    /// Calls `f`, moves the value that it returns into a free cell, and returns a box that owns the
+    /// value.
     ///
-    /// `f` may use the pool. If it panics, the cell is free again. It is not called if no cell
-    /// is free.
+    /// If the compiler inlines `f`, a large value is created directly in the cell. `f` may use the
+    /// pool. It is not called if no cell is free. If it panics, the cell is freed.
+    ///
+    /// # Complexity
+    ///
+    /// O(1) besides `f`; does not allocate.
     ///
     /// # Panics
     ///
-    /// As [`alloc`](Self::alloc).
+    /// If no cell is free, or if `f` panics.
     ///
     /// # Examples
     ///
@@ -457,11 +468,13 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         unsafe { Self::build(self.claim_or_fail(), way, f) }
     }
 
-    /// As [`alloc_with`](Self::alloc_with); panics only if `f` does, and never aborts.
+    /// Calls `f` and moves the value that it returns into a free cell, or returns an error.
+    ///
+    /// Like [`alloc_with`](Self::alloc_with), but panics only if `f` does, and never aborts.
     ///
     /// # Errors
     ///
-    /// If no cell is free; `f` is not called then.
+    /// If no cell is free, or the allocator refuses memory to a lazy pool. `f` is not called then.
     ///
     /// # Examples
     ///
@@ -476,12 +489,12 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         Ok(unsafe { Self::build(self.claim()?, way, f) })
     }
 
-    /// Builds a value in a cell; the cell is free again if `f` panics.
+    /// Creates a value in a cell; the cell is freed if `f` panics.
     ///
     /// # Safety
     ///
-    /// The cell was claimed from a pool of this type that is borrowed for `'p`, whose way this
-    /// is. The caller gives it up.
+    /// The cell was claimed from a pool of this type that is borrowed for `'p`, and `way` is from
+    /// the same pool. The caller gives the cell up.
     #[inline(always)]
     unsafe fn build<'p>(cell: NonNull<T>, way: M::Way, f: impl FnOnce() -> T) -> PoolBox<'p, T, M> {
         // SAFETY: the cell was claimed and has room for a `T` (precondition). Its only owner
@@ -494,12 +507,15 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         }
     }
 
-    /// Claims a free cell without a value, to be [written](PoolBox::write) later; O(1), no
-    /// allocation.
+    /// Takes a free cell and returns it without a value; [`PoolBox::write`] fills it later.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate.
     ///
     /// # Panics
     ///
-    /// As [`alloc`](Self::alloc).
+    /// If no cell is free.
     ///
     /// # Examples
     ///
@@ -520,11 +536,12 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         unsafe { PoolBox::new(self.claim_or_fail().cast(), way) }
     }
 
-    /// As [`alloc_uninit`](Self::alloc_uninit); never panics or aborts.
+    /// Takes a free cell and returns it without a value, or returns an error; never panics or
+    /// aborts.
     ///
     /// # Errors
     ///
-    /// If no cell is free.
+    /// If no cell is free, or the allocator refuses memory to a lazy pool.
     ///
     /// # Examples
     ///
@@ -541,16 +558,16 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         Ok(unsafe { PoolBox::new(cell, way) })
     }
 
-    /// Makes a box of a pointer that [`PoolBox::into_raw`] or [`PoolBox::leak`] returned; O(1).
+    /// Turns a pointer from [`PoolBox::into_raw`] or [`PoolBox::leak`] back into a box. O(1).
     ///
     /// # Safety
     ///
-    /// * `pointer` came from one of these functions, of a box of this pool. Since then no box
-    ///   was made of it, and the pool was not reset.
-    /// * The cell holds a value of this very `T`, including its lifetimes, which was neither
+    /// * `pointer` was returned by one of these functions, for a box of this pool. Since then it
+    ///   was not turned into a box, and the pool was not reset.
+    /// * The cell holds a value of exactly this `T`, including its lifetimes, which was neither
     ///   dropped nor moved out.
-    /// * While the box exists, the value is used through it alone. When the box has dropped or
-    ///   moved the value, no earlier pointer or reference to it is used any more.
+    /// * While the box exists, the value is used only through it. Once the box has dropped or moved
+    ///   the value, no earlier pointer or reference to it is used.
     ///
     /// # Examples
     ///
@@ -575,8 +592,10 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         }
     }
 
-    /// Number of cells that are taken; O(1). A value counts until its destructor has returned. A
-    /// value that was leaked or forgotten counts until the pool is reset.
+    /// Returns the number of taken cells. O(1).
+    ///
+    /// A value counts until its destructor has returned. A value that was leaked or forgotten
+    /// counts until the pool is reset.
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::with_capacity(8);
@@ -590,12 +609,12 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         self.used() - self.memory.free_cells()
     }
 
-    /// Number of cells that were ever taken.
+    /// Number of cells that have ever been taken.
     fn used(&self) -> usize {
         self.memory.fresh().used()
     }
 
-    /// Whether [`len`](Self::len) is 0; O(1).
+    /// Returns whether no cell is taken. O(1).
     ///
     /// ```
     /// assert!(flatslab::pool::Pool::<u64>::with_capacity(8).is_empty());
@@ -606,7 +625,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         self.len() == 0
     }
 
-    /// Number of cells; O(1).
+    /// Returns the number of cells. O(1).
     ///
     /// ```
     /// assert_eq!(flatslab::pool::Pool::<u64>::with_capacity(8).capacity(), 8);
@@ -617,7 +636,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         self.memory.fresh().capacity()
     }
 
-    /// Whether all cells are taken, so that the next allocation fails; O(1).
+    /// Returns whether all cells are taken, so that the next allocation fails. O(1).
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::with_capacity(1);
@@ -631,14 +650,21 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         self.len() == self.capacity()
     }
 
-    /// Makes and touches the memory of the next `cells` allocations, or of as many as there are
-    /// cells, so that none of them waits for the system to provide a page; O(bytes). For pools
-    /// in a storage and [lazy](Pool::builder) pools; the memory of all others is touched from
-    /// the start.
+    /// Allocates and touches the memory of the next `cells` allocations, so that none of them waits
+    /// for the system to provide a page.
+    ///
+    /// If fewer cells are free, it touches the memory of all of them. This is for pools in a
+    /// storage and for [lazy](Pool::builder) pools; other pools touch all their memory at
+    /// construction.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for n bytes.
     ///
     /// # Errors
     ///
-    /// If the system refuses the memory; the pool is unchanged then. Never in a storage.
+    /// If the system refuses the memory; the pool is unchanged then. A pool in a storage never
+    /// returns an error.
     ///
     /// # Examples
     ///
@@ -654,10 +680,14 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         self.memory.prepare(cells)
     }
 
-    /// Makes all cells free, in the order of a new pool; O(capacity), or O(1) in a storage or if
-    /// the pool is [lazy](Pool::builder).
+    /// Frees all cells, in the order of a new pool.
     ///
-    /// There are no boxes at this point. Values that were leaked or forgotten are not dropped.
+    /// No box exists at this point, because boxes borrow the pool. Values that were leaked or
+    /// forgotten are not dropped.
+    ///
+    /// # Complexity
+    ///
+    /// O(capacity), or O(1) if the pool is in a storage or [lazy](Pool::builder).
     ///
     /// # Examples
     ///
@@ -677,7 +707,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     }
 }
 
-/// Prints how full it is, not what is in it.
+/// Prints the number of taken cells and the capacity, not the values.
 impl<T, M: PoolMemory> fmt::Debug for Pool<'_, T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pool")

@@ -1,4 +1,4 @@
-//! How pools on the heap are made: with a capacity, or by a builder.
+//! Constructors and builder of pools on the heap.
 
 use core::marker::PhantomData;
 
@@ -11,13 +11,19 @@ use crate::raw::memory::{self, Block};
 use crate::raw::source::Source;
 
 impl<T> Pool<'static, T> {
-    /// Creates a pool of `capacity` cells; O(capacity). Allocates all the memory of the pool and
-    /// touches every page of it. A pool of no cells is always full.
+    /// Creates a pool with `capacity` cells.
+    ///
+    /// It allocates all memory of the pool now, and touches every page of it. A pool with no cells
+    /// is always full.
+    ///
+    /// # Complexity
+    ///
+    /// O(capacity).
     ///
     /// # Panics
     ///
-    /// If its bytes exceed `isize::MAX`. If the allocator refuses, the program ends, as with
-    /// `Vec`.
+    /// If the pool needs more than `isize::MAX` bytes. If the allocator refuses, the program
+    /// aborts, as with `Vec`.
     ///
     /// # Examples
     ///
@@ -36,11 +42,11 @@ impl<T> Pool<'static, T> {
         }
     }
 
-    /// As [`with_capacity`](Self::with_capacity); never panics or aborts.
+    /// Creates a pool with `capacity` cells, or returns an error; never panics or aborts.
     ///
     /// # Errors
     ///
-    /// If its bytes exceed `isize::MAX`, or the allocator refuses.
+    /// If the pool needs more than `isize::MAX` bytes, or the allocator refuses.
     ///
     /// # Examples
     ///
@@ -54,11 +60,12 @@ impl<T> Pool<'static, T> {
         Self::try_new_in(capacity, false, &Source::GLOBAL)
     }
 
-    /// Creates a pool that is never dropped, so that its boxes have a `'static` lifetime.
+    /// Creates a pool that is never dropped, so its boxes have a `'static` lifetime.
     ///
     /// # Panics
     ///
-    /// As [`with_capacity`](Self::with_capacity).
+    /// If the pool needs more than `isize::MAX` bytes. If the allocator refuses, the program
+    /// aborts, as with `Vec`.
     ///
     /// # Examples
     ///
@@ -81,11 +88,11 @@ impl<T> Pool<'static, T> {
         }
     }
 
-    /// As [`leak`](Self::leak); never panics or aborts.
+    /// Creates a pool that is never dropped, or returns an error; never panics or aborts.
     ///
     /// # Errors
     ///
-    /// As [`try_with_capacity`](Self::try_with_capacity).
+    /// If the pool needs more than `isize::MAX` bytes, or the allocator refuses.
     ///
     /// # Examples
     ///
@@ -106,7 +113,7 @@ impl<T> Pool<'static, T> {
         Ok(unsafe { pool.as_ref() })
     }
 
-    /// A builder of a pool: where its memory comes from, and whether it is only reserved.
+    /// Returns a builder, with options for the pool's capacity and memory.
     ///
     /// # Examples
     ///
@@ -120,7 +127,7 @@ impl<T> Pool<'static, T> {
         Builder::new(Options::new())
     }
 
-    /// A pool with memory from `source`, only reserved if `lazy`.
+    /// Creates a pool with memory from `source`, which is only reserved if `lazy`.
     pub(super) fn try_new_in(
         capacity: usize,
         lazy: bool,
@@ -134,8 +141,11 @@ impl<T> Pool<'static, T> {
         })
     }
 
-    /// The pool's memory, and which of the requested page options were obtained. Asks the system
-    /// about [its pages](crate::memory::Pages): for the start and for diagnostics.
+    /// Returns a report on the pool's memory: its size, and which of the requested page options
+    /// were obtained.
+    ///
+    /// It asks the system about [the pages](crate::memory::Pages), so it is meant for start-up and
+    /// for diagnostics.
     ///
     /// # Examples
     ///
@@ -149,7 +159,7 @@ impl<T> Pool<'static, T> {
     }
 }
 
-/// What a builder of pools has set.
+/// The options of a builder of pools.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub(super) capacity: usize,
@@ -164,11 +174,11 @@ impl Options {
         }
     }
 
-    /// Where the memory comes from.
+    /// Opens the source of the memory.
     ///
     /// # Errors
     ///
-    /// If a page option is unavailable, or cannot be had of memory that is only reserved.
+    /// If a page option is unavailable, or is not possible for memory that is only reserved.
     pub(super) fn source(&self, pages: Pages) -> Result<Source, BuildError> {
         if self.lazy && pages.requires_explicit() {
             return Err(BuildError::Unsupported(PageOption::HugePages));
@@ -188,8 +198,9 @@ impl<T> Build for Pool<'static, T> {
 
 /// Options of a [`Pool`] on the heap.
 ///
-/// [`build`](Self::build) is O(capacity), or O(1) if the pool is lazy. It panics if the bytes of
-/// the pool exceed `isize::MAX`. The [pages](Pages) are those of the cells and of the free list.
+/// [`build`](Self::build) takes O(capacity), or O(1) if the pool is lazy. It panics if the pool
+/// needs more than `isize::MAX` bytes. Both the cells and the free list are in memory of the given
+/// [pages](Pages).
 ///
 /// ```
 /// use flatslab::memory::{HugePages, Pages};
@@ -202,7 +213,7 @@ impl<T> Build for Pool<'static, T> {
 /// # Ok::<(), flatslab::BuildError>(())
 /// ```
 impl<T> Builder<Pool<'static, T>> {
-    /// Number of cells of the pool; 0 by default.
+    /// Sets the number of cells of the pool, 0 by default.
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::<u64>::builder().capacity(8).build();
@@ -213,12 +224,14 @@ impl<T> Builder<Pool<'static, T>> {
         self
     }
 
-    /// Only reserves the memory, and fills the free list as cells are first used: construction
-    /// is O(1). An allocation may take a page fault, and now and then makes a system call;
-    /// [`prepare`](Pool::prepare) makes and takes those of the next allocations at once.
+    /// Reserves the memory only, and fills the free list when cells are first used, so that
+    /// construction takes O(1).
     ///
-    /// As with a lazy [`BoundedSlab`](crate::BoundedSlab), a capacity of the
-    /// [system's pages](Pages) costs address space alone, and explicit huge pages cannot be
+    /// An allocation may then cause a page fault, and occasionally makes a system call.
+    /// [`prepare`](Pool::prepare) does both in advance for the next allocations.
+    ///
+    /// As with a lazy [`BoundedSlab`](crate::BoundedSlab), unused capacity takes only address space
+    /// if the memory is from the [system's pages](Pages), and explicit huge pages cannot be
     /// reserved in this way.
     ///
     /// ```

@@ -3,7 +3,7 @@
 //! # Invariants
 //!
 //! * `idle-cells`: the cells in `idle` are distinct, taken cells of the pool, each with a value and
-//!   no other owner; there is room for every cell that ever had a box.
+//!   no other owner. `idle` has room for every cell that ever had a box.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -21,19 +21,18 @@ use crate::raw::memory;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
 
-/// A pool that keeps the values of freed cells. The next box gets one of them, after a reset,
-/// instead of a new one. For objects that are expensive to make, such as buffers that have
-/// grown.
+/// A pool that keeps the values of freed cells, and gives them to the next boxes after a reset. It
+/// is for objects that are expensive to create, such as buffers that have grown.
 ///
-/// Dropping a box keeps its value as it is: remove what must not stay, such as a secret or an
-/// open socket, before that. So does a panic: a box that is dropped while its value is half changed
-/// gives the value back so, and the next box gets it. The reset has to put every part in order, not
-/// only what complete operations leave. To make all values in advance, allocate until the pool is full,
-/// then drop the boxes.
+/// Dropping a box keeps its value as it is. Before that, remove everything that must not stay, such
+/// as a secret or an open socket. A panic keeps the value too: a box that is dropped while its
+/// value is half changed returns the value in that state, and the next box gets it. So the reset
+/// must set every part of the value, and not only the parts that complete operations change. To
+/// create all values in advance, allocate until the pool is full, then drop the boxes.
 ///
-/// A cell takes the size of its value, and 16 bytes for two free lists. The kept values are
-/// dropped with the pool, or when it is [cleared](Self::clear). A value cannot borrow from its
-/// own pool. [`Builder::recycle`](crate::Builder::recycle) makes a pool with options.
+/// A cell takes the size of its value, plus 16 bytes for two free lists. The kept values are
+/// dropped with the pool, or when it is [cleared](Self::clear). A value cannot borrow from its own
+/// pool. [`Builder::recycle`](crate::Builder::recycle) creates a pool with options.
 ///
 /// # Examples
 ///
@@ -51,7 +50,7 @@ use crate::raw::stack::FreeStack;
 pub struct RecyclingPool<T> {
     pool: Pool<'static, MaybeUninit<T>>,
     idle: FreeStack,
-    /// Invariant in `T`: it owns values, and returns some that were put in.
+    /// Invariant in `T`: the pool owns values, and returns ones that were put in.
     values: PhantomData<*mut T>,
 }
 
@@ -60,12 +59,18 @@ pub struct RecyclingPool<T> {
 unsafe impl<T: Send> Send for RecyclingPool<T> {}
 
 impl<T> RecyclingPool<T> {
-    /// Creates a pool of `capacity` cells; O(capacity). Allocates all the memory of the pool,
-    /// except what its values allocate.
+    /// Creates a pool with `capacity` cells.
+    ///
+    /// It allocates all memory of the pool now, except what the values themselves allocate.
+    ///
+    /// # Complexity
+    ///
+    /// O(capacity).
     ///
     /// # Panics
     ///
-    /// As [`Pool::with_capacity`].
+    /// If the pool needs more than `isize::MAX` bytes. If the allocator refuses, the program
+    /// aborts, as with `Vec`.
     ///
     /// # Examples
     ///
@@ -84,11 +89,11 @@ impl<T> RecyclingPool<T> {
         }
     }
 
-    /// As [`with_capacity`](Self::with_capacity); never panics or aborts.
+    /// Creates a pool with `capacity` cells, or returns an error; never panics or aborts.
     ///
     /// # Errors
     ///
-    /// As [`Pool::try_with_capacity`].
+    /// If the pool needs more than `isize::MAX` bytes, or the allocator refuses.
     ///
     /// # Examples
     ///
@@ -101,7 +106,7 @@ impl<T> RecyclingPool<T> {
         Self::try_new_in(capacity, false, &Source::GLOBAL)
     }
 
-    /// A pool with memory from `source`, only reserved if `lazy`.
+    /// Creates a pool with memory from `source`, which is only reserved if `lazy`.
     pub(super) fn try_new_in(
         capacity: usize,
         lazy: bool,
@@ -120,15 +125,20 @@ impl<T> RecyclingPool<T> {
         })
     }
 
-    /// Returns a box of a value that was used before, after a call of `reset`, or of a new one
-    /// that `init` makes; O(1) besides these. The pool does not allocate.
+    /// Returns a box with a kept value after calling `reset` on it, or with a new one from `init`
+    /// if no value is kept.
     ///
-    /// Both may use the pool. If `init` panics, the cell is free again. If `reset` panics, the
-    /// value is dropped first. Neither is called if no cell is free.
+    /// `reset` and `init` may use the pool. If `init` panics, the cell is freed. If `reset` panics,
+    /// the value is dropped first. Neither is called if no cell is free.
+    ///
+    /// # Complexity
+    ///
+    /// O(1) besides `reset` and `init`; the pool does not allocate.
     ///
     /// # Panics
     ///
-    /// As [`Pool::alloc`].
+    /// If every cell has a box. If the allocator refuses memory to a [lazy](Builder::lazy) pool,
+    /// the program aborts, as with `Box`.
     ///
     /// # Examples
     ///
@@ -154,12 +164,14 @@ impl<T> RecyclingPool<T> {
         }
     }
 
-    /// As [`alloc_or_reuse`](Self::alloc_or_reuse); panics only if `init` or `reset` does, and
-    /// never aborts.
+    /// Returns a box with a kept or a new value, or an error if no cell is free.
+    ///
+    /// Like [`alloc_or_reuse`](Self::alloc_or_reuse), but panics only if `init` or `reset` does,
+    /// and never aborts.
     ///
     /// # Errors
     ///
-    /// If no cell is free.
+    /// If every cell has a box, or the allocator refuses memory to a lazy pool.
     ///
     /// # Examples
     ///
@@ -215,7 +227,7 @@ impl<T> RecyclingPool<T> {
 
     /// # Safety
     ///
-    /// The cell is a taken one of this pool, from a [`RecycledBox`], with a value of `T`. The
+    /// The cell is a taken one of this pool, from a [`RecycledBox`], and holds a value of `T`. The
     /// caller owns it, and gives it up.
     #[inline(always)]
     unsafe fn take_back(&self, value: NonNull<T>) -> PoolBox<'_, T> {
@@ -225,7 +237,7 @@ impl<T> RecyclingPool<T> {
         unsafe { PoolBox::assume_init(self.pool.box_from_raw(value.as_ptr().cast())) }
     }
 
-    /// Number of boxes, including forgotten ones; O(1).
+    /// Returns the number of boxes, forgotten ones included. O(1).
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::builder().capacity(8).recycle().build();
@@ -240,7 +252,7 @@ impl<T> RecyclingPool<T> {
         self.pool.len() - self.idle()
     }
 
-    /// Whether [`len`](Self::len) is 0; O(1).
+    /// Returns whether there are no boxes. O(1).
     ///
     /// ```
     /// assert!(flatslab::pool::Pool::<u64>::builder().recycle().build().is_empty());
@@ -251,7 +263,7 @@ impl<T> RecyclingPool<T> {
         self.len() == 0
     }
 
-    /// Number of kept values, to be used again; O(1).
+    /// Returns the number of kept values, which wait to be used again. O(1).
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::<u64>::builder().capacity(8).recycle().build();
@@ -263,7 +275,7 @@ impl<T> RecyclingPool<T> {
         self.idle.depth()
     }
 
-    /// Number of cells; O(1).
+    /// Returns the number of cells. O(1).
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::<u64>::builder().capacity(8).recycle().build();
@@ -275,8 +287,9 @@ impl<T> RecyclingPool<T> {
         self.pool.capacity()
     }
 
-    /// Whether all cells have a box, so that the next allocation fails; O(1). Cells of kept
-    /// values count as free.
+    /// Returns whether every cell has a box, so that the next allocation fails. O(1).
+    ///
+    /// The cells of kept values count as free.
     ///
     /// ```
     /// let pool = flatslab::pool::RecyclingPool::with_capacity(1);
@@ -291,7 +304,11 @@ impl<T> RecyclingPool<T> {
         self.len() == self.capacity()
     }
 
-    /// Drops the kept values, even if a destructor panics; O(kept values).
+    /// Drops the kept values, even if a destructor panics.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for n kept values.
     ///
     /// ```
     /// let mut pool = flatslab::pool::Pool::builder().capacity(8).recycle().build();
@@ -300,7 +317,7 @@ impl<T> RecyclingPool<T> {
     /// assert_eq!(pool.idle(), 0);
     /// ```
     pub fn clear(&mut self) {
-        /// Continues if the destructor of a value panics.
+        /// Drops the other values if the destructor of one panics.
         struct Rest<'p, T>(&'p RecyclingPool<T>);
 
         impl<T> Rest<'_, T> {
@@ -321,7 +338,8 @@ impl<T> RecyclingPool<T> {
         Rest(self).drop_all();
     }
 
-    /// The pool's memory, and which of the requested page options were obtained.
+    /// Returns a report on the pool's memory: its size, and which of the requested page options
+    /// were obtained.
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::<u64>::builder().capacity(1000).recycle().build();
@@ -349,7 +367,7 @@ impl<T> Drop for RecyclingPool<T> {
     }
 }
 
-/// Prints how full it is, not what is in it.
+/// Prints the number of boxes and cells, not the values.
 impl<T> fmt::Debug for RecyclingPool<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RecyclingPool")
@@ -371,7 +389,8 @@ impl<T> Build for RecyclingPool<T> {
 }
 
 impl<T> Builder<Pool<'static, T>> {
-    /// Keeps the values of freed cells and uses them again: see [`RecyclingPool`].
+    /// Makes a builder of a [`RecyclingPool`], which keeps the values of freed cells and uses them
+    /// again.
     ///
     /// ```
     /// use flatslab::pool::{Pool, RecyclingPool};
@@ -385,15 +404,15 @@ impl<T> Builder<Pool<'static, T>> {
     }
 }
 
-/// Options of a [`RecyclingPool`]: those of a [`Pool`], and [`build`](Self::build) panics as its.
-/// The [pages](Pages) are those of the list of kept values too.
+/// The options of a [`RecyclingPool`] are those of a [`Pool`], and [`build`](Self::build) panics in
+/// the same cases. The list of kept values is also in memory of the given [pages](Pages).
 ///
 /// ```
 /// let pool = flatslab::pool::Pool::<u64>::builder().capacity(8).recycle().build();
 /// assert!(pool.is_empty());
 /// ```
 impl<T> Builder<RecyclingPool<T>> {
-    /// Number of cells of the pool; 0 by default.
+    /// Sets the number of cells of the pool, 0 by default.
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::<u64>::builder().recycle().capacity(8).build();
@@ -404,7 +423,7 @@ impl<T> Builder<RecyclingPool<T>> {
         self
     }
 
-    /// Only reserves the memory, and fills the free lists as cells are first used.
+    /// Reserves the memory only, and fills the free lists when cells are first used.
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::<u64>::builder().recycle().capacity(8).lazy().build();
@@ -416,8 +435,8 @@ impl<T> Builder<RecyclingPool<T>> {
     }
 }
 
-/// The owner of a value in a [`RecyclingPool`]: dropping it keeps the value for the next box;
-/// O(1), no allocation.
+/// The owner of a value in a [`RecyclingPool`]: dropping it keeps the value for the next box. O(1);
+/// does not allocate.
 ///
 /// # Examples
 ///
@@ -447,7 +466,7 @@ impl<'p, T> RecycledBox<'p, T> {
         RecycledBox { value, pool }
     }
 
-    /// Moves the value out of the pool, which does not keep it, and frees the cell; O(1).
+    /// Moves the value out of the pool, which does not keep it, and frees the cell. O(1).
     ///
     /// # Examples
     ///

@@ -1,11 +1,11 @@
-//! `SendBox`: the owner of a value in a pool of a static, which may go to another thread.
+//! `SendBox`: an owner of a value in a static pool that can be sent to another thread.
 //!
 //! # Invariants
 //!
 //! * `sent-owner`: a sent box is the only owner of its cell (`cell-owner`), which has a value. The
-//!   pool is borrowed for `'static`: it does not move or end, and is not reset.
-//! * `returned-shared`, of `storage.rs`: a sent box and its pool share the list of returned cells
-//!   alone.
+//!   pool is borrowed for `'static`: it is not moved, dropped or reset.
+//! * `returned-shared`, of `storage.rs`: the list of returned cells is all that a sent box and its
+//!   pool share.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -19,30 +19,32 @@ use super::{Pool, PoolBox};
 #[cfg(doc)]
 use super::{PoolStorage, StorageBox};
 
-/// The owner of a value in the pool of a static, 16 bytes, that may go to another thread, to an
-/// interrupt, or from there to the main loop: made of a [`StorageBox`] by
-/// [`into_send`](PoolBox::into_send).
+/// The owner of a value in a static pool, which can be sent to another thread or interrupt. Its
+/// size is 16 bytes.
 ///
-/// It derefs to its value. Its drop, or [`into_inner`](Self::into_inner), ends the value on the
-/// thread where it is, and pushes the cell on a list of the pool, without a lock or a wait. The
-/// pool's own thread makes such cells free when it finds no other free one, up to 16 in an
-/// allocation, or all in [`reclaim`](Pool::reclaim). So no two threads ever use the list of free
-/// cells. [`receive`](Pool::receive) takes a value back as the box that it was.
+/// [`into_send`](PoolBox::into_send) makes it of a [`StorageBox`].
 ///
-/// For the pool the value counts until its cell is free: [`len`](Pool::len) and
-/// [`is_full`](Pool::is_full) count cells that came back. The cell of a sent box that is forgotten
-/// is taken for ever.
+/// It derefs to its value. Its drop and [`into_inner`](Self::into_inner) end the value on the
+/// current thread, and push the cell to a list of returned cells, without a lock and without
+/// waiting. Only the pool's own thread makes such cells free again: when an allocation finds no
+/// other free cell, it frees up to 16 of them, and [`reclaim`](Pool::reclaim) frees all. So the
+/// list of free cells is never used by two threads. [`receive`](Pool::receive) turns a sent box
+/// back into a box of the pool.
+///
+/// The pool counts the cell as taken until it is free again, in [`len`](Pool::len) and
+/// [`is_full`](Pool::is_full): returned cells count too. If a sent box is forgotten, its cell stays
+/// taken for ever.
 ///
 /// # Cost
 ///
-/// Sending and receiving change nothing in memory. The end of a sent box has one compare-exchange,
-/// which is tried again only if another one ends at the same time. Targets without that operation,
-/// such as thumbv6m, lack this type.
+/// Sending and receiving do not write to memory. Dropping a sent box takes one compare-exchange,
+/// which is repeated only if another sent box is dropped at the same time. Targets without
+/// compare-exchange, such as thumbv6m, lack this type.
 ///
 /// # Examples
 ///
-/// Frames from an interrupt, whose pool they come from, to the main loop; a thread stands in for
-/// the interrupt, and a channel for a queue without an allocator (`examples/firmware.rs`).
+/// An interrupt sends frames from its pool to the main loop. A thread stands in for the interrupt,
+/// and a channel for a queue that needs no allocator (`examples/firmware.rs`).
 ///
 /// ```
 /// use std::sync::mpsc;
@@ -113,9 +115,14 @@ impl<T> SendBox<T> {
         }
     }
 
-    /// Moves the value out, and gives its cell back to the pool; O(1), no allocation, one copy.
+    /// Moves the value out and returns its cell to the pool.
     ///
-    /// An associated function, as are those of [`PoolBox`], so as not to hide the value's methods.
+    /// This is an associated function, like those of [`PoolBox`], so that it hides no method of the
+    /// value.
+    ///
+    /// # Complexity
+    ///
+    /// O(1), one copy of the value; does not allocate.
     ///
     /// # Examples
     ///
@@ -140,8 +147,9 @@ impl<T> SendBox<T> {
         value
     }
 
-    /// Pins the value in its cell; O(1), does not move it. The memory of a pinned box that is
-    /// forgotten is not used again.
+    /// Pins the value in its cell, without moving it. O(1).
+    ///
+    /// The memory of a pinned box that is forgotten is not used again.
     ///
     /// # Examples
     ///
@@ -164,10 +172,15 @@ impl<T> SendBox<T> {
 }
 
 impl<T: Send> PoolBox<'static, T, InStorage> {
-    /// Turns the box into one that may go to another thread; O(1), nothing is moved or allocated.
+    /// Turns the box into one that can be sent to another thread.
     ///
-    /// Only for a pool with a `'static` borrow, [claimed](PoolStorage::claim): any other could end
-    /// before the box. For values of a slab there is [`Slot::into_send`](crate::Slot::into_send).
+    /// The pool must be borrowed for `'static`, as [`claim`](PoolStorage::claim) returns it: any
+    /// other pool could be dropped before the box. For values of a slab there is
+    /// [`Slot::into_send`](crate::Slot::into_send).
+    ///
+    /// # Complexity
+    ///
+    /// O(1); moves and allocates nothing.
     ///
     /// # Examples
     ///
@@ -193,12 +206,15 @@ impl<T: Send> PoolBox<'static, T, InStorage> {
 }
 
 impl<T> Pool<'_, T, InStorage> {
-    /// Takes back a value from another thread, as the box that it was; O(1), nothing is moved or
-    /// allocated.
+    /// Takes a value back from another thread, as a box of this pool.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); moves and allocates nothing.
     ///
     /// # Errors
     ///
-    /// Returns the sent box if it is one of another pool.
+    /// Returns the sent box if it is from another pool.
     ///
     /// # Examples
     ///
@@ -231,8 +247,13 @@ impl<T> Pool<'_, T, InStorage> {
         Ok(unsafe { PoolBox::new(value, way) })
     }
 
-    /// Makes the cells free that [sent boxes](SendBox) gave back; O(cells given back). Returns how
-    /// many there were. An allocation that finds no free cell does it for up to 16 of them.
+    /// Makes the cells free that [sent boxes](SendBox) returned, and returns their number.
+    ///
+    /// An allocation that finds no free cell does the same for up to 16 of them.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for n returned cells.
     ///
     /// # Examples
     ///
@@ -270,7 +291,7 @@ impl<T> DerefMut for SendBox<T> {
     }
 }
 
-/// Drops the value, on this thread, and gives its cell back, also if the value's destructor panics.
+/// Drops the value on this thread and returns its cell, even if the value's destructor panics.
 impl<T> Drop for SendBox<T> {
     #[inline]
     fn drop(&mut self) {
@@ -294,7 +315,7 @@ impl<T: fmt::Display> fmt::Display for SendBox<T> {
     }
 }
 
-/// `ci/loom.sh`: every way in which a pool's thread and those that end its values can meet.
+/// `ci/loom.sh`: every order in which a pool's thread and the threads that drop its values can act.
 #[cfg(all(test, loom, feature = "alloc"))]
 mod models {
     use std::boxed::Box;
@@ -307,7 +328,7 @@ mod models {
     use crate::pool::{PoolStorage, StorageBox};
     use crate::raw::witness::{Witnesses, model, start};
 
-    /// Writes to the witness of its cell where it is made and where it ends.
+    /// Writes to its cell's witness when it is created and when it is dropped.
     struct Value {
         number: u8,
         witnesses: Arc<Witnesses>,

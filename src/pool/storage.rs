@@ -1,19 +1,18 @@
-//! A pool in the caller's memory, on the stack, in a static, in a struct, in a box: its storage, and
-//! the cells in it.
+//! A pool in the caller's memory: on the stack, in a static, in a struct or in a box.
 //!
-//! The cells lie in a row. What leads from a box to its pool and the list of free cells is in the pool
-//! itself: boxes borrow the pool, so it does not move while they point to it.
+//! The cells lie in a row. The pool itself holds the free list and everything else that a box
+//! needs. A box points to its pool, which cannot move while it is borrowed.
 //!
 //! No function here that an allocation uses divides or indexes, so none can panic: firmware that
-//! allocates by `try_` methods links no panic (`ci/bare_metal/no_panic.rs`).
+//! allocates with `try_` methods links no panic (`ci/bare_metal/no_panic.rs`).
 //!
 //! # Invariants
 //!
 //! With those of `memory.rs`:
 //!
-//! * `returned-rest`: from `taken` on, each cell holds the next one; they were taken from
+//! * `returned-rest`: from `taken` on, each cell holds the next one. They were taken from
 //!   `returned`, which owned them (`cell-owner`), and are not free yet.
-//! * `returned-shared`: other threads use the list `returned` alone.
+//! * `returned-shared`: `returned` is the only list that other threads use.
 
 #[cfg(feature = "alloc")]
 #[expect(clippy::disallowed_types, reason = "the box is the user's")]
@@ -41,16 +40,19 @@ use crate::raw::memory;
 use crate::raw::source::Source;
 use crate::raw::touch::touch;
 
-/// The box of a pool in a [`PoolStorage`]: a [`PoolBox`] of 16 bytes. Such memory is not aligned
-/// so that the address of a cell leads to its pool.
+/// The box of a pool in a [`PoolStorage`]: a [`PoolBox`] of 16 bytes.
+///
+/// The second word points to the pool, because the memory of a storage is not aligned so that the
+/// address of a cell would tell.
 pub type StorageBox<'p, T> = PoolBox<'p, T, InStorage>;
 
 const _: () = assert!(size_of::<StorageBox<'_, u64>>() == 2 * size_of::<usize>());
 
-/// Memory for a pool of `N` values without an allocator: in a static, on the stack, in a struct.
+/// Memory for a pool of `N` values that needs no allocator: in a static, on the stack or in a
+/// struct.
 ///
-/// A cell takes the size of a value, and at least that of a pointer. A cell is not written to
-/// before it is used.
+/// A cell has the size of a value, and at least that of a pointer. A cell is not written to before
+/// it is first used.
 ///
 /// # Examples
 ///
@@ -94,7 +96,8 @@ unsafe impl<T, const N: usize> Send for PoolStorage<T, N> {}
 unsafe impl<T, const N: usize> Sync for PoolStorage<T, N> {}
 
 impl<T, const N: usize> PoolStorage<T, N> {
-    /// Memory that is not used yet; a constant, so that a static can have it.
+    /// Creates a storage. This is a `const fn`, so a static can hold it; its memory is not written
+    /// to.
     ///
     /// # Examples
     ///
@@ -113,10 +116,11 @@ impl<T, const N: usize> PoolStorage<T, N> {
         }
     }
 
-    /// Allocates a storage on the heap, cells and nothing else; O(1), and touches none of them.
+    /// Allocates a storage on the heap. O(1).
     ///
-    /// It is made in its place: `Box::new(PoolStorage::new())` may build it on the stack first,
-    /// which overflows with many cells.
+    /// Only the cells are allocated, and none of them is touched. The storage is created in place,
+    /// whereas `Box::new(PoolStorage::new())` may create it on the stack first, which overflows if
+    /// there are many cells.
     ///
     /// # Panics
     ///
@@ -142,7 +146,9 @@ impl<T, const N: usize> PoolStorage<T, N> {
         }
     }
 
-    /// Allocates a storage on the heap, like [`boxed`](Self::boxed); never panics or aborts.
+    /// Allocates a storage on the heap, or returns an error; never panics or aborts.
+    ///
+    /// Like [`boxed`](Self::boxed), it creates the storage in place.
     ///
     /// # Errors
     ///
@@ -171,9 +177,10 @@ impl<T, const N: usize> PoolStorage<T, N> {
         }
     }
 
-    /// The pool of a static: the first call returns it, and every later call `None`. O(1); any
-    /// thread may call it. Targets without an atomic swap lack this method; see
-    /// [`Pool::in_storage`].
+    /// Returns the pool of a static at the first call, and `None` at every later one. O(1).
+    ///
+    /// Any thread may call it. Targets without an atomic swap lack this method; use
+    /// [`Pool::in_storage`] there.
     ///
     /// # Examples
     ///
@@ -223,7 +230,7 @@ impl<T, const N: usize> fmt::Debug for PoolStorage<T, N> {
 }
 
 impl<'s, T> Pool<'s, T, InStorage> {
-    /// A pool in a storage that it borrows; O(1), does not write to the cells.
+    /// Creates a pool that borrows this storage. O(1); does not write to the cells.
     ///
     /// # Examples
     ///
@@ -255,7 +262,7 @@ impl<'s, T> Pool<'s, T, InStorage> {
     }
 }
 
-/// The caller's memory: a [`PoolStorage`], with the free list in the vacant cells. Boxes of 16
+/// The memory of a pool in a [`PoolStorage`], whose free list is in the vacant cells. Boxes have 16
 /// bytes.
 #[derive(Debug)]
 #[repr(C)]
@@ -264,7 +271,7 @@ pub struct InStorage {
     fresh: Fresh,
     /// Bytes from one cell to the next.
     cell: usize,
-    /// Made in a `const`: the division is the compiler's.
+    /// Computed in a `const`, so that the compiler does the division.
     refill: usize,
     #[cfg(target_has_atomic = "ptr")]
     taken: Cell<Link>,
@@ -322,8 +329,8 @@ unsafe impl Memory for InStorage {
         unsafe { way.as_ref().free.push(cell) };
     }
 
-    /// Returned cells come first, up to as many as of the fresh ones: their memory was used before,
-    /// and an allocation must not pay for all that other threads have ended.
+    /// Returned cells come first, as many at a time as fresh ones. Their memory was used before,
+    /// and one allocation must not pay for every cell that other threads returned.
     fn refill(&self) -> Result<(), Option<AllocError>> {
         #[cfg(target_has_atomic = "ptr")]
         if self.free_returned(self.refill) > 0 {
@@ -355,8 +362,8 @@ unsafe impl Memory for InStorage {
         Ok(())
     }
 
-    /// No cell is out: that takes a pool that is borrowed for `'static`. Cells that were returned
-    /// may be there still, in a pool that was leaked and taken back.
+    /// No cell is shared with another thread: that takes a pool borrowed for `'static`. A pool that
+    /// was leaked and then taken back may still have returned cells.
     unsafe fn reset(&mut self) {
         #[cfg(target_has_atomic = "ptr")]
         {
@@ -399,11 +406,11 @@ impl InStorage {
 /// Cells that other threads gave back.
 #[cfg(target_has_atomic = "ptr")]
 impl InStorage {
-    /// The list of the memory that `way` leads to.
+    /// The list of returned cells of the memory that `way` points to.
     ///
     /// # Safety
     ///
-    /// `way` is of a memory that stays where it is for `'a`.
+    /// `way` is from a memory that does not move for `'a`.
     #[inline]
     pub(super) unsafe fn returned<'a>(way: NonNull<InStorage>) -> &'a Returned {
         // SAFETY: alive for `'a` (precondition). Only this field is borrowed: the caller may be on

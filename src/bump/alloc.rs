@@ -1,13 +1,13 @@
-//! The methods that allocate, of arenas and of scopes: values, texts, boxes, slices and arrays.
+//! The methods of arenas and scopes that allocate: values, texts, boxes, slices and arrays.
 //!
-//! Each is written once, for both. What an [`Arena`] allocates lives as long as the borrow of the
-//! call; what a [`Scope`] allocates lives for its own `'s`, which is longer. `Deref` cannot say
-//! that: from a borrowed scope it could lead only to what lives as long as that borrow. A trait
-//! could, and everyone who allocates would have to import it. So the methods are a macro, which is
-//! given the lifetime.
+//! Each is written once for both types. An allocation from an [`Arena`] lives as long as the borrow
+//! of the call. An allocation from a [`Scope`] lives for the scope's own `'s`, which is longer.
+//! `Deref` from a scope to an arena cannot express that, because references from a borrowed scope
+//! would live only as long as that borrow. A trait could, but every caller would have to import it.
+//! So a macro with a parameter for the lifetime defines the methods.
 //!
-//! The work is done in `place.rs`. What is here chooses what a refusal becomes, and makes
-//! references, of initialised memory that is handed out once (`handed-out-once`).
+//! `place.rs` does the work. This file turns refusals into panics or errors, and pointers to
+//! initialised memory that is handed out once (`handed-out-once`) into references.
 
 #[expect(clippy::disallowed_types, reason = "the vectors are the user's")]
 use alloc::vec::Vec;
@@ -28,13 +28,14 @@ use crate::raw::memory;
 /// The methods of a type that has [`Chunks`] for `$lifetime`.
 macro_rules! allocations {
     ($lifetime:lifetime) => {
-        /// Moves a value into the arena; O(1). The value is never dropped: take
-        /// [`boxed`](Self::boxed) for one that must be.
+        /// Moves a value into the arena, and returns a reference to it. O(1).
+        ///
+        /// The value is never dropped: use [`boxed`](Self::boxed) for a value that must be.
         ///
         /// # Panics
         ///
-        /// If a [bounded](Arena::bounded) arena is full, or a [limit](Arena::builder) is reached.
-        /// If the allocator refuses, the program ends, as with `Box`. This holds for every method
+        /// If a [bounded](Arena::bounded) arena is full, or the [limit](Arena::builder) is reached.
+        /// If the allocator refuses, the program aborts, as with `Box`. This holds for every method
         /// that has a `try_` form.
         ///
         /// # Examples
@@ -52,12 +53,15 @@ macro_rules! allocations {
             unsafe { done(place::put::<T, Fails>(self.chunks(), value)).as_mut() }
         }
 
-        /// Moves a value into the arena, if there is room; O(1). Never panics or aborts, and never
-        /// drops the value.
+        /// Moves a value into the arena, or returns it if there is no room; never panics or aborts.
+        /// O(1).
+        ///
+        /// The value is never dropped.
         ///
         /// # Errors
         ///
-        /// Returns the value if there is no room.
+        /// Returns the value if a bounded arena is full, the limit is reached, or the allocator
+        /// refuses. Every `try_` method fails in these cases, called *no room* below.
         ///
         /// # Examples
         ///
@@ -74,15 +78,17 @@ macro_rules! allocations {
             }
         }
 
-        /// Allocates the value that `f` returns; O(1) besides `f`. A value of more than 16 bytes
-        /// is built in its place, if the compiler inlines `f`. The value is never dropped.
+        /// Calls `f`, and moves the value that it returns into the arena. O(1) besides `f`.
+        ///
+        /// If the compiler inlines `f`, a value of more than 16 bytes is created directly in the
+        /// arena. The value is never dropped.
         ///
         /// `f` may use the arena, and may [rewind](Arena::rewind) it to a checkpoint that `f` has
         /// taken itself.
         ///
         /// # Panics
         ///
-        /// As [`alloc`](Self::alloc).
+        /// If there is no room; see [`alloc`](Self::alloc).
         ///
         /// # Examples
         ///
@@ -98,13 +104,16 @@ macro_rules! allocations {
             unsafe { done(place::with::<T, Fails>(self.chunks(), f)).as_mut() }
         }
 
-        /// Allocates the value that `f` returns, if there is room; O(1) besides `f`. Panics only if
-        /// `f` does, and never aborts. The value is never dropped.
+        /// Calls `f`, and moves the value that it returns into the arena, if there is room. O(1)
+        /// besides `f`.
+        ///
+        /// Panics only if `f` does, and never aborts. The value is never dropped while it is in the
+        /// arena.
         ///
         /// # Errors
         ///
-        /// If there is no room. `f` is called first if its value has 16 bytes or fewer, and
-        /// otherwise not at all.
+        /// If there is no room. If the value has at most 16 bytes, `f` was called by then, and the
+        /// value is dropped; otherwise `f` is not called.
         ///
         /// # Examples
         ///
@@ -122,16 +131,18 @@ macro_rules! allocations {
             place::with::<T, Explains>(self.chunks(), f).map(|mut value| unsafe { value.as_mut() })
         }
 
-        /// Allocates the value that `f` returns, if it returns one. If not, the memory is given
-        /// back, unless something else was allocated after it. The value is never dropped.
+        /// Calls `f`, and moves the value that it returns into the arena, or returns its error.
+        ///
+        /// If `f` fails, its memory is freed, unless something else was allocated after it. The
+        /// value is never dropped.
         ///
         /// # Errors
         ///
-        /// The error of `f`.
+        /// Returns the error of `f`.
         ///
         /// # Panics
         ///
-        /// As [`alloc`](Self::alloc).
+        /// If there is no room; see [`alloc`](Self::alloc).
         ///
         /// # Examples
         ///
@@ -153,15 +164,18 @@ macro_rules! allocations {
             value.map(|mut value| unsafe { value.as_mut() })
         }
 
-        /// Allocates the value that `f` returns, if it returns one and there is room; O(1) besides
-        /// `f`. Panics only if `f` does, and never aborts. The value is never dropped.
+        /// Calls `f`, and moves the value that it returns into the arena, if there is room. O(1)
+        /// besides `f`.
+        ///
+        /// Panics only if `f` does, and never aborts. The value is never dropped while it is in the
+        /// arena.
         ///
         /// # Errors
         ///
-        /// [`Alloc`](AllocOrInitError::Alloc) if there is no room. `f` is called first if its value
-        /// has 16 bytes or fewer, and otherwise not at all.
-        /// [`Init`](AllocOrInitError::Init) with the error of `f`; the memory is given back then,
-        /// unless something else was allocated after it.
+        /// [`Alloc`](AllocOrInitError::Alloc) if there is no room. If the value has at most 16
+        /// bytes, `f` was called by then; otherwise it is not called.
+        /// [`Init`](AllocOrInitError::Init) with the error of `f`; its memory is freed then, unless
+        /// something else was allocated after it.
         ///
         /// # Examples
         ///
@@ -188,14 +202,15 @@ macro_rules! allocations {
             }
         }
 
-        /// Allocates uninitialised memory of that layout; a dangling pointer if its size is 0.
+        /// Allocates uninitialised memory of this layout, or returns a dangling pointer if its size
+        /// is 0.
         ///
-        /// The memory is valid for reads and writes as long as a reference that
-        /// [`alloc`](Self::alloc) returns.
+        /// The memory is valid for reads and writes as long as a reference from
+        /// [`alloc`](Self::alloc) would be.
         ///
         /// # Panics
         ///
-        /// As [`alloc`](Self::alloc).
+        /// If there is no room; see [`alloc`](Self::alloc).
         ///
         /// # Examples
         ///
@@ -212,8 +227,9 @@ macro_rules! allocations {
             done(place::room_for::<Fails>(self.chunks(), layout))
         }
 
-        /// Allocates uninitialised memory of that layout, if there is room; a dangling pointer if
-        /// its size is 0. Never panics or aborts.
+        /// Allocates uninitialised memory of this layout, if there is room; never panics or aborts.
+        ///
+        /// Returns a dangling pointer if the size is 0.
         ///
         /// # Errors
         ///
@@ -234,11 +250,11 @@ macro_rules! allocations {
 
         // Texts.
 
-        /// Copies a text into the arena; O(bytes).
+        /// Copies a text into the arena. O(n) for n bytes.
         ///
         /// # Panics
         ///
-        /// As [`alloc`](Self::alloc).
+        /// If there is no room; see [`alloc`](Self::alloc).
         ///
         /// # Examples
         ///
@@ -254,7 +270,8 @@ macro_rules! allocations {
             unsafe { core::str::from_utf8_unchecked_mut(bytes) }
         }
 
-        /// Copies a text into the arena, if there is room; O(bytes). Never panics or aborts.
+        /// Copies a text into the arena, if there is room; never panics or aborts. O(n) for n
+        /// bytes.
         ///
         /// # Errors
         ///
@@ -273,12 +290,13 @@ macro_rules! allocations {
             Ok(unsafe { core::str::from_utf8_unchecked_mut(bytes) })
         }
 
-        /// Formats a text into the arena. If formatting fails, the memory is given back, unless
-        /// something else was allocated after it.
+        /// Formats a text into the arena.
+        ///
+        /// If formatting fails, the memory is freed, unless something else was allocated after it.
         ///
         /// # Panics
         ///
-        /// As [`alloc`](Self::alloc); if a formatter returns an error.
+        /// If there is no room (see [`alloc`](Self::alloc)), or a formatter returns an error.
         ///
         /// # Examples
         ///
@@ -298,9 +316,10 @@ macro_rules! allocations {
             unsafe { core::str::from_utf8_unchecked_mut(vec.into_slice()) }
         }
 
-        /// Formats a text into the arena, if there is room. If there is none or formatting fails,
-        /// the memory is given back, unless something else was allocated after it. Panics only if a
-        /// formatter does, and never aborts.
+        /// Formats a text into the arena, if there is room.
+        ///
+        /// Panics only if a formatter does, and never aborts. On an error the memory is freed,
+        /// unless something else was allocated after it.
         ///
         /// # Errors
         ///
@@ -324,13 +343,13 @@ macro_rules! allocations {
 
         // Boxes, which drop what they have.
 
-        /// Moves a value into the arena, owned by a box that drops it; O(1).
-        /// [`arena_box_as!`](crate::arena_box_as) makes it a box of a trait object.
+        /// Moves a value into the arena, and returns a box that owns it and drops it. O(1).
+        ///
+        /// [`arena_box_as!`](crate::arena_box_as) turns it into a box of a trait object.
         ///
         /// # Panics
         ///
-        /// As [`alloc`](Self::alloc).
-        ///
+        /// If there is no room; see [`alloc`](Self::alloc).
         /// # Examples
         ///
         /// ```
@@ -347,7 +366,9 @@ macro_rules! allocations {
             unsafe { ArenaBox::new(done(place::put::<T, Fails>(self.chunks(), value))) }
         }
 
-        /// Moves a value into the arena, owned by a box that drops it, if there is room; O(1).
+        /// Moves a value into the arena, and returns a box that owns and drops it, if there is
+        /// room. O(1).
+        ///
         /// Never panics or aborts.
         ///
         /// # Errors
@@ -370,12 +391,12 @@ macro_rules! allocations {
             }
         }
 
-        /// Allocates `len` values, each the result of `f` for its index, owned by a box that
-        /// drops them.
+        /// Allocates `len` values that `f` returns for the indices, and returns a box that drops
+        /// them.
         ///
         /// # Panics
         ///
-        /// As [`alloc`](Self::alloc).
+        /// If there is no room; see [`alloc`](Self::alloc).
         ///
         /// # Examples
         ///
@@ -396,8 +417,10 @@ macro_rules! allocations {
             unsafe { ArenaBox::new(done(place::fill::<T, Fails>(self.chunks(), len, f))) }
         }
 
-        /// Allocates `len` values, each the result of `f` for its index, owned by a box that drops
-        /// them, if there is room. Panics only if `f` does, and never aborts.
+        /// Allocates `len` values that `f` returns for the indices, in a box that drops them, if
+        /// there is room.
+        ///
+        /// Panics only if `f` does, and never aborts.
         ///
         /// # Errors
         ///
@@ -423,11 +446,11 @@ macro_rules! allocations {
 
         // Slices.
 
-        /// Copies a slice into the arena; O(bytes).
+        /// Copies a slice into the arena. O(n) for n bytes.
         ///
         /// # Panics
         ///
-        /// As [`alloc`](Self::alloc).
+        /// If there is no room; see [`alloc`](Self::alloc).
         ///
         /// # Examples
         ///
@@ -442,7 +465,8 @@ macro_rules! allocations {
             unsafe { done(place::copy::<T, Fails>(self.chunks(), values)).as_mut() }
         }
 
-        /// Copies a slice into the arena, if there is room; O(bytes). Never panics or aborts.
+        /// Copies a slice into the arena, if there is room; never panics or aborts. O(n) for n
+        /// bytes.
         ///
         /// # Errors
         ///
@@ -463,12 +487,13 @@ macro_rules! allocations {
             place::copy::<T, Explains>(self.chunks(), values).map(|mut row| unsafe { row.as_mut() })
         }
 
-        /// Clones the values of a slice into the arena. If a `clone` panics, the clones made
-        /// before it are dropped.
+        /// Clones the values of a slice into the arena.
+        ///
+        /// If a `clone` panics, the clones made before it are dropped.
         ///
         /// # Panics
         ///
-        /// As [`alloc`](Self::alloc).
+        /// If there is no room; see [`alloc`](Self::alloc).
         ///
         /// # Examples
         ///
@@ -482,8 +507,10 @@ macro_rules! allocations {
             self.alloc_slice_fill_with(values.len(), |index| values[index].clone())
         }
 
-        /// Clones the values of a slice into the arena, if there is room. Panics only if a `clone`
-        /// does, and never aborts; the clones made before it are dropped then.
+        /// Clones the values of a slice into the arena, if there is room.
+        ///
+        /// Panics only if a `clone` does, and never aborts. If a `clone` panics, the clones made
+        /// before it are dropped.
         ///
         /// # Errors
         ///
@@ -507,7 +534,7 @@ macro_rules! allocations {
         ///
         /// # Panics
         ///
-        /// As [`alloc`](Self::alloc).
+        /// If there is no room; see [`alloc`](Self::alloc).
         ///
         /// # Examples
         ///
@@ -521,8 +548,9 @@ macro_rules! allocations {
             self.alloc_slice_fill_with(len, |_| value.clone())
         }
 
-        /// Allocates `len` clones of a value, if there is room. Panics only if a `clone` does, and
-        /// never aborts.
+        /// Allocates `len` clones of a value, if there is room.
+        ///
+        /// Panics only if a `clone` does, and never aborts.
         ///
         /// # Errors
         ///
@@ -547,7 +575,7 @@ macro_rules! allocations {
         ///
         /// # Panics
         ///
-        /// As [`alloc`](Self::alloc).
+        /// If there is no room; see [`alloc`](Self::alloc).
         ///
         /// # Examples
         ///
@@ -562,8 +590,9 @@ macro_rules! allocations {
             self.alloc_slice_fill_with(len, |_| T::default())
         }
 
-        /// Allocates `len` default values, if there is room. Panics only if `default` does, and
-        /// never aborts.
+        /// Allocates `len` default values, if there is room.
+        ///
+        /// Panics only if `default` does, and never aborts.
         ///
         /// # Errors
         ///
@@ -583,13 +612,14 @@ macro_rules! allocations {
             self.try_alloc_slice_fill_with(len, |_| T::default())
         }
 
-        /// Allocates `len` values, each the result of `f` for its index. They are built in their
-        /// places: a large array never lies on the stack. If `f` panics, the values made before
-        /// are dropped.
+        /// Allocates `len` values that `f` returns for the indices.
+        ///
+        /// They are created in place, so a large array is never on the stack. If `f` panics, the
+        /// values created before are dropped.
         ///
         /// # Panics
         ///
-        /// As [`alloc`](Self::alloc).
+        /// If there is no room; see [`alloc`](Self::alloc).
         ///
         /// # Examples
         ///
@@ -609,9 +639,10 @@ macro_rules! allocations {
             unsafe { done(place::fill::<T, Fails>(self.chunks(), len, f)).as_mut() }
         }
 
-        /// Allocates `len` values, each the result of `f` for its index, if there is room. They are
-        /// built in their places. Panics only if `f` does, and never aborts; the values made before
-        /// are dropped then.
+        /// Allocates `len` values that `f` returns for the indices, if there is room.
+        ///
+        /// They are created in place. Panics only if `f` does, and never aborts. If `f` panics, the
+        /// values created before are dropped.
         ///
         /// # Errors
         ///
@@ -633,17 +664,18 @@ macro_rules! allocations {
             place::fill::<T, Explains>(self.chunks(), len, f).map(|mut row| unsafe { row.as_mut() })
         }
 
-        /// Allocates `len` values, each the result of `f` for its index, if `f` returns all of
-        /// them. If it returns an error or panics, the values made before are dropped, and the
-        /// memory is given back, unless something else was allocated after it.
+        /// Allocates `len` values that `f` returns for the indices, or returns its first error.
+        ///
+        /// If `f` returns an error or panics, the values created before are dropped, and the memory
+        /// is freed, unless something else was allocated after it.
         ///
         /// # Errors
         ///
-        /// The first error of `f`, which is not called again.
+        /// Returns the first error of `f`, which is not called again.
         ///
         /// # Panics
         ///
-        /// As [`alloc`](Self::alloc).
+        /// If there is no room; see [`alloc`](Self::alloc).
         ///
         /// # Examples
         ///
@@ -667,14 +699,16 @@ macro_rules! allocations {
             row.map(|mut row| unsafe { row.as_mut() })
         }
 
-        /// Allocates `len` values, each the result of `f` for its index, if `f` returns all of them
-        /// and there is room; O(1) besides `f`. Panics only if `f` does, and never aborts.
+        /// Allocates `len` values that `f` returns for the indices, if it returns all and there is
+        /// room.
+        ///
+        /// Panics only if `f` does, and never aborts.
         ///
         /// # Errors
         ///
         /// [`Alloc`](AllocOrInitError::Alloc) if there is no room; `f` is not called then.
         /// [`Init`](AllocOrInitError::Init) with the first error of `f`, which is not called again:
-        /// the values made before are dropped, and the memory is given back, unless something else
+        /// the values created before are dropped, and the memory is freed, unless something else
         /// was allocated after it.
         ///
         /// # Examples
@@ -703,12 +737,14 @@ macro_rules! allocations {
             }
         }
 
-        /// Allocates the values of an iterator, however many there are. Its size hint only decides
-        /// how much memory is taken at first; if there is no room for so many, it is ignored.
+        /// Allocates the values of an iterator as a slice.
+        ///
+        /// The iterator may return any number of values. Its size hint only decides how much memory
+        /// is taken at first, and is ignored if there is no room for that many values.
         ///
         /// # Panics
         ///
-        /// As [`alloc`](Self::alloc).
+        /// If there is no room; see [`alloc`](Self::alloc).
         ///
         /// # Examples
         ///
@@ -726,8 +762,10 @@ macro_rules! allocations {
             unsafe { done(vec::collect::<T, Fails>(self.chunks(), values)).as_mut() }
         }
 
-        /// Allocates the values of an iterator, however many there are, if there is room. Panics
-        /// only if the iterator does, and never aborts.
+        /// Allocates the values of an iterator as a slice, if there is room.
+        ///
+        /// The iterator may return any number of values. Panics only if the iterator does, and
+        /// never aborts.
         ///
         /// # Errors
         ///
@@ -753,7 +791,7 @@ macro_rules! allocations {
         ///
         /// # Panics
         ///
-        /// As [`alloc`](Self::alloc).
+        /// If there is no room; see [`alloc`](Self::alloc).
         ///
         /// # Examples
         ///
@@ -773,8 +811,10 @@ macro_rules! allocations {
             }
         }
 
-        /// Moves the values of a vector into the arena, in one copy, if there is room. They are
-        /// never dropped. Never panics or aborts.
+        /// Moves the values of a vector into the arena in one copy, if there is room; never panics
+        /// or aborts.
+        ///
+        /// The values are never dropped while they are in the arena.
         ///
         /// # Errors
         ///
@@ -807,11 +847,11 @@ macro_rules! allocations {
         // value: an array that is returned by value lies on the stack first. The names are those of
         // the slices, as in `stumpalo`.
 
-        /// Copies an array into the arena; O(bytes).
+        /// Copies an array into the arena. O(n) for n bytes.
         ///
         /// # Panics
         ///
-        /// As [`alloc`](Self::alloc).
+        /// If there is no room; see [`alloc`](Self::alloc).
         ///
         /// # Examples
         ///
@@ -831,7 +871,8 @@ macro_rules! allocations {
             sized(self.alloc_slice_copy(values))
         }
 
-        /// Copies an array into the arena; never panics or aborts.
+        /// Copies an array into the arena, if there is room; never panics or aborts. O(n) for n
+        /// bytes.
         ///
         /// # Errors
         ///
@@ -852,12 +893,13 @@ macro_rules! allocations {
             self.try_alloc_slice_copy(values).map(sized)
         }
 
-        /// Clones the values of an array into the arena. If a `clone` panics, the
-        /// clones made before it are dropped.
+        /// Clones the values of an array into the arena.
+        ///
+        /// If a `clone` panics, the clones made before it are dropped.
         ///
         /// # Panics
         ///
-        /// As [`alloc`](Self::alloc).
+        /// If there is no room; see [`alloc`](Self::alloc).
         ///
         /// # Examples
         ///
@@ -874,8 +916,9 @@ macro_rules! allocations {
             sized(self.alloc_slice_clone(values))
         }
 
-        /// Clones the values of an array into the arena; panics only if a `clone`
-        /// does, and never aborts.
+        /// Clones the values of an array into the arena, if there is room.
+        ///
+        /// Panics only if a `clone` does, and never aborts.
         ///
         /// # Errors
         ///
@@ -899,7 +942,7 @@ macro_rules! allocations {
         ///
         /// # Panics
         ///
-        /// As [`alloc`](Self::alloc).
+        /// If there is no room; see [`alloc`](Self::alloc).
         ///
         /// # Examples
         ///
@@ -917,7 +960,9 @@ macro_rules! allocations {
             sized(self.alloc_slice_fill_default(N))
         }
 
-        /// Allocates an array of default values; panics only if `default` does, and never aborts.
+        /// Allocates an array of default values, if there is room.
+        ///
+        /// Panics only if `default` does, and never aborts.
         ///
         /// # Errors
         ///
@@ -936,12 +981,13 @@ macro_rules! allocations {
             self.try_alloc_slice_fill_default(N).map(sized)
         }
 
-        /// Allocates an array of values, each the result of `f` for its index, and built in its
-        /// place. If `f` panics, the values made before are dropped.
+        /// Allocates an array of the values that `f` returns for the indices.
+        ///
+        /// They are created in place. If `f` panics, the values created before are dropped.
         ///
         /// # Panics
         ///
-        /// As [`alloc`](Self::alloc).
+        /// If there is no room; see [`alloc`](Self::alloc).
         ///
         /// # Examples
         ///
@@ -960,8 +1006,9 @@ macro_rules! allocations {
             sized(self.alloc_slice_fill_with(N, f))
         }
 
-        /// Allocates an array of values, each the result of `f` for its index; panics only if `f`
-        /// does, and never aborts.
+        /// Allocates an array of the values that `f` returns for the indices, if there is room.
+        ///
+        /// Panics only if `f` does, and never aborts.
         ///
         /// # Errors
         ///
@@ -996,8 +1043,8 @@ impl Arena {
     allocations!('_);
 }
 
-/// What a scope allocates lives for `'s`. These are the methods of [`Arena`], and the examples use
-/// one; [`Arena::as_scope`] and [`Arena::scope`] make scopes of it.
+/// Allocations from a scope live for `'s`. These methods are the same as those of [`Arena`], and
+/// their examples use an arena; [`Arena::as_scope`] and [`Arena::scope`] create scopes.
 impl<'s> Scope<'s, '_> {
     #[inline(always)]
     pub(super) fn chunks(&self) -> &'s Chunks {
@@ -1007,14 +1054,15 @@ impl<'s> Scope<'s, '_> {
     allocations!('s);
 }
 
-/// The slice of `N` values as an array. Where it is inlined, the lengths are one constant.
+/// The slice of `N` values as an array. Where it is inlined, the compiler knows that the lengths
+/// are equal.
 #[inline(always)]
 fn sized<T, const N: usize>(values: &mut [T]) -> &mut [T; N] {
     values.try_into().expect("a slice of N values")
 }
 
-/// Why a fallible closure gave no value in an arena: there was no room, or the closure returned
-/// an error. The name is `bumpalo`'s.
+/// The error of a fallible closure in an arena: there was no room, or the closure returned an
+/// error. The name is from `bumpalo`.
 ///
 /// # Examples
 ///

@@ -1,7 +1,7 @@
 //! Arenas as allocators of other crates' collections.
 //!
-//! Only references are allocators: an arena by value could be reset, in safe code, while a
-//! collection uses it.
+//! Only references are allocators: safe code could reset an arena owned by the collection while the
+//! collection uses its memory.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -13,7 +13,8 @@ use super::{Arena, Scope, place};
 
 /// # Safety
 ///
-/// As for [`Allocator::grow`] and [`Allocator::shrink`], whichever the sizes ask for.
+/// The conditions are those of [`Allocator::grow`] or of [`Allocator::shrink`], depending on the
+/// sizes.
 unsafe fn resize(
     chunks: &Chunks,
     place: NonNull<u8>,
@@ -43,7 +44,7 @@ fn allocate(chunks: &Chunks, layout: Layout) -> Result<NonNull<[u8]>, AllocError
     Ok(NonNull::slice_from_raw_parts(place, layout.size()))
 }
 
-/// The references that are allocators.
+/// The references that implement `Allocator`.
 macro_rules! allocators {
     ($(
         $(#[$documentation:meta])*
@@ -111,11 +112,11 @@ macro_rules! allocators {
 }
 
 allocators! {
-    /// The memory that was allocated last grows in its place and is given back; other memory
-    /// stays in use until the arena is reset.
+    /// Memory grows in place and is given back only if it was allocated last. Other memory stays in
+    /// use until the arena is reset.
     Arena,
-    /// The memory that was allocated last grows in its place and is given back; other memory
-    /// stays in use until the scope ends.
+    /// Memory grows in place and is given back only if it was allocated last. Other memory stays in
+    /// use until the scope ends.
     Scope<'_, '_>
 }
 

@@ -1,4 +1,4 @@
-//! `Arena`: how it is made, with options or without, reset and asked about its memory.
+//! `Arena`: its constructors, builder, reset and statistics.
 
 use core::fmt;
 
@@ -11,8 +11,7 @@ use crate::raw::source::Source;
 
 /// Scratch memory of mixed types that grows by chunks; see the [module](super).
 ///
-/// What is allocated lives until the arena is [reset](Self::reset) or dropped, and is
-/// **not dropped**.
+/// Values stay until the arena is [reset](Self::reset) or dropped, and are **not dropped** then.
 pub struct Arena {
     pub(super) chunks: Chunks,
 }
@@ -30,7 +29,7 @@ impl Default for Arena {
     }
 }
 
-/// Panics or ends the program on an error.
+/// Panics or aborts on an error.
 #[inline(always)]
 #[track_caller]
 fn or_fail<T>(result: Result<T, AllocError>) -> T {
@@ -41,7 +40,7 @@ fn or_fail<T>(result: Result<T, AllocError>) -> T {
 }
 
 impl Arena {
-    /// Creates an arena without memory; O(1), allocates nothing.
+    /// Creates an arena without memory. O(1); allocates nothing.
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::new();
@@ -54,11 +53,11 @@ impl Arena {
         }
     }
 
-    /// Creates an arena with room for at least `bytes` bytes, which grows when it is full.
+    /// Creates an arena with room for at least `bytes` bytes. It grows when it is full.
     ///
     /// # Panics
     ///
-    /// If `bytes` passes `isize::MAX`. If the allocator refuses, the program ends, as with
+    /// If `bytes` exceeds `isize::MAX`. If the allocator refuses, the program aborts, as with
     /// `Vec`.
     ///
     /// ```
@@ -71,11 +70,11 @@ impl Arena {
         or_fail(Self::try_with_capacity(bytes))
     }
 
-    /// As [`with_capacity`](Self::with_capacity); never panics or aborts.
+    /// Creates an arena with room for at least `bytes` bytes; never panics or aborts.
     ///
     /// # Errors
     ///
-    /// If `bytes` passes `isize::MAX`, or the allocator refuses.
+    /// If `bytes` exceeds `isize::MAX`, or the allocator refuses.
     ///
     /// ```
     /// assert!(flatslab::bump::Arena::try_with_capacity(usize::MAX).is_err());
@@ -86,14 +85,19 @@ impl Arena {
         Ok(arena)
     }
 
-    /// Creates an arena of one chunk of `bytes` bytes, rounded up to a multiple of 8; O(bytes). The
-    /// chunk is allocated and touched here, and the arena never calls the allocator
-    /// afterwards. When the chunk is full, methods panic, and their `try_` forms return an
-    /// error.
+    /// Creates an arena that has one chunk of `bytes` bytes, and never grows.
+    ///
+    /// The size is rounded up to a multiple of 8. The chunk is allocated and touched now, and the
+    /// arena never calls the allocator afterwards. If there is no room left in the chunk, methods
+    /// that allocate panic, and their `try_` forms return an error.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for n bytes.
     ///
     /// # Panics
     ///
-    /// If `bytes` passes `isize::MAX`. If the allocator refuses, the program ends, as with
+    /// If `bytes` exceeds `isize::MAX`. If the allocator refuses, the program aborts, as with
     /// `Vec`.
     ///
     /// # Examples
@@ -114,11 +118,12 @@ impl Arena {
         or_fail(Self::try_bounded(bytes))
     }
 
-    /// As [`bounded`](Self::bounded); never panics or aborts.
+    /// Creates an arena that has one chunk of `bytes` bytes and never grows; never panics or
+    /// aborts.
     ///
     /// # Errors
     ///
-    /// If `bytes` passes `isize::MAX`, or the allocator refuses.
+    /// If `bytes` exceeds `isize::MAX`, or the allocator refuses.
     ///
     /// ```
     /// assert!(flatslab::bump::Arena::try_bounded(usize::MAX).is_err());
@@ -129,7 +134,7 @@ impl Arena {
         Ok(arena)
     }
 
-    /// A builder of an arena: where its memory comes from, and how much it may be.
+    /// Returns a builder, with options for the arena's memory, limit and chunks.
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::builder().max_bytes(1 << 20).build();
@@ -144,20 +149,23 @@ impl Arena {
         })
     }
 
-    /// Allocates memory for `bytes` further bytes, unless there is room for them. Allocations of
-    /// `bytes` bytes in all, in any sizes and any order, do not call the allocator then, until
-    /// the next reset, rewind or [`shrink_to_fit`](Self::shrink_to_fit).
+    /// Reserves room for at least `bytes` more bytes.
     ///
-    /// An allocation counts as its size, rounded up to a multiple of 8, and, if its alignment
-    /// is above 8, that alignment less 8. A vector that grows counts with each of its sizes.
-    /// The room is in one piece: a single allocation may take all of it.
+    /// Until the next reset, rewind or [`shrink_to_fit`](Self::shrink_to_fit), allocations of up to
+    /// `bytes` bytes in total do not call the allocator, whatever their sizes and their order.
     ///
-    /// O(1): looks at 42 chunks at most, and adds one if none of them has the room.
+    /// An allocation counts as its size, rounded up to a multiple of 8, plus its alignment less 8
+    /// if that is above 8. A vector that grows counts once for each capacity that it has. The room
+    /// is in one piece: a single allocation may take all of it.
+    ///
+    /// # Complexity
+    ///
+    /// O(1): looks at 42 chunks at most, and allocates a chunk if none of them has the room.
     ///
     /// # Panics
     ///
-    /// If `bytes` passes `isize::MAX`, or the limit is reached. If the allocator refuses, the
-    /// program ends, as with `Vec`.
+    /// If `bytes` exceeds `isize::MAX`, or the limit is reached. If the allocator refuses, the
+    /// program aborts, as with `Vec`.
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::new();
@@ -171,13 +179,13 @@ impl Arena {
         or_fail(self.try_reserve(bytes));
     }
 
-    /// As [`reserve`](Self::reserve); never panics or aborts.
+    /// Reserves room for at least `bytes` more bytes; never panics or aborts.
     ///
     /// # Errors
     ///
-    /// If `bytes` passes `isize::MAX`; if a chunk of `bytes` and a header of 64 bytes would
-    /// pass the limit; if the allocator refuses that chunk. A larger one is asked for first,
-    /// and its refusal is no error.
+    /// If `bytes` exceeds `isize::MAX`. If a chunk of `bytes` and a header of 64 bytes would exceed
+    /// the limit, or the allocator refuses such a chunk. A larger chunk is requested first; its
+    /// refusal is not an error.
     ///
     /// ```
     /// assert!(flatslab::bump::Arena::new().try_reserve(usize::MAX).is_err());
@@ -186,9 +194,15 @@ impl Arena {
         self.chunks.reserve(bytes)
     }
 
-    /// Frees the chunks that are not in use; O(chunks). After a [`reset`](Self::reset) these
-    /// are all but the first, and the first too if it is larger than a first chunk usually
-    /// is. The chunk of a [bounded](Self::bounded) arena stays.
+    /// Frees the chunks that are not in use.
+    ///
+    /// After a [`reset`](Self::reset) these are all chunks but the first. The first is freed too if
+    /// it is larger than a first chunk usually is. The chunk of a [bounded](Self::bounded) arena is
+    /// never freed.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for n chunks.
     ///
     /// ```
     /// let mut arena = flatslab::bump::Arena::new();
@@ -201,8 +215,9 @@ impl Arena {
         self.chunks.shrink_to_fit();
     }
 
-    /// Frees everything that was allocated; O(1). The chunks are kept, and values are not
-    /// dropped.
+    /// Frees everything that was allocated. O(1).
+    ///
+    /// The chunks are kept, and values are not dropped.
     ///
     /// ```
     /// let mut arena = flatslab::bump::Arena::bounded(8);
@@ -217,7 +232,7 @@ impl Arena {
         unsafe { self.chunks.reset() };
     }
 
-    /// The current position of the arena, to [`rewind`](Self::rewind) to; O(1).
+    /// Returns the current position of the arena, which [`rewind`](Self::rewind) returns to. O(1).
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::new();
@@ -228,29 +243,30 @@ impl Arena {
         self.chunks.checkpoint()
     }
 
-    /// Frees everything that was allocated since that checkpoint; O(1).
+    /// Frees everything that was allocated since this checkpoint. O(1).
+    ///
     /// [`scope`](Self::scope) is the safe form.
     ///
     /// # Safety
     ///
-    /// - The checkpoint is one of this arena. Since it was taken, the arena was not reset,
-    ///   shrunk, or rewound to an earlier one.
-    /// - Nothing that was allocated since then is used any more. To drop a box or a vector is
-    ///   to use it.
-    /// - Nothing that was allocated before has grown, shrunk or been freed since then: vectors
-    ///   and other collections have the memory that they had, and were not dropped.
-    /// - No method of this arena that was called since then is still running. A method that
-    ///   was called before may be running, if it has called the code that rewinds (a closure,
-    ///   an iterator, a clone, a formatter, a destructor, a source of memory) and has done
-    ///   nothing since the checkpoint: it was taken in the same call of that code, and a
-    ///   formatter has written nothing in between.
+    /// - The checkpoint is from this arena. Since it was taken, the arena was not reset, shrunk, or
+    ///   rewound to an earlier checkpoint.
+    /// - Nothing that was allocated since then is used any more. Dropping a box or a vector is a
+    ///   use.
+    /// - Nothing that was allocated before has grown, shrunk or been freed since then: vectors and
+    ///   other collections have the memory that they had, and were not dropped.
+    /// - No method of this arena that was called since then is still running. A method that was
+    ///   called before may be running if the code that rewinds was called by it (a closure, an
+    ///   iterator, a clone, a formatter, a destructor, a source of memory) and the method has done
+    ///   nothing since the checkpoint. That is: the checkpoint was taken in the same call of that
+    ///   code, and a formatter has written nothing in between.
     ///
-    /// So the closure of [`alloc_with`](Self::alloc_with) may rewind to a checkpoint that it
-    /// has taken itself. It must not rewind to one that was taken before the call: the place
-    /// of its value may be taken already, and the rewind would make that free.
+    /// So the closure of [`alloc_with`](Self::alloc_with) may rewind to a checkpoint that it has
+    /// taken itself. It must not rewind to one that was taken before the call: the memory of its
+    /// value may be allocated already, and the rewind would free it.
     ///
-    /// Debug builds panic where they see the first or the last condition broken, which is not
-    /// always.
+    /// Debug builds panic if they notice that the first or the last condition is broken. They do
+    /// not always notice.
     ///
     /// ```
     /// let mut arena = flatslab::bump::Arena::new();
@@ -268,7 +284,7 @@ impl Arena {
         unsafe { self.chunks.rewind(checkpoint) };
     }
 
-    /// Number of bytes of all chunks without their headers; O(chunks).
+    /// Returns the number of bytes of all chunks without their headers. O(n) for n chunks.
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::bounded(1024);
@@ -279,7 +295,7 @@ impl Arena {
         self.chunks.bytes() - self.chunks.count().1
     }
 
-    /// Number of bytes of all chunks with their headers; O(1).
+    /// Returns the number of bytes of all chunks with their headers. O(1).
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::bounded(1024);
@@ -290,7 +306,7 @@ impl Arena {
         self.chunks.bytes()
     }
 
-    /// Number of bytes left in the current chunk; O(1).
+    /// Returns the number of bytes left in the current chunk. O(1).
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::bounded(1024);
@@ -302,7 +318,7 @@ impl Arena {
         self.chunks.remaining()
     }
 
-    /// Number of chunks; O(chunks).
+    /// Returns the number of chunks. O(n) for n chunks.
     ///
     /// ```
     /// assert_eq!(flatslab::bump::Arena::new().chunks_allocated(), 0);
@@ -312,8 +328,11 @@ impl Arena {
         self.chunks.count().0
     }
 
-    /// The arena's memory, and which of the requested page options were obtained. Asks the
-    /// system about [its pages](crate::memory::Pages): for the start and for diagnostics.
+    /// Returns a report on the arena's memory: its size, and which of the requested page options
+    /// were obtained.
+    ///
+    /// It asks the system about [the pages](crate::memory::Pages), so it is meant for start-up and
+    /// for diagnostics.
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::bounded(1024);
@@ -341,7 +360,7 @@ impl fmt::Debug for Arena {
     }
 }
 
-/// What a builder of arenas has set.
+/// The options of a builder of arenas.
 #[derive(Clone, Debug)]
 pub struct Options {
     bounded: Option<usize>,
@@ -372,7 +391,7 @@ impl Build for Arena {
 
 /// Options of an [`Arena`].
 ///
-/// [`build`](Self::build) panics if the reserved bytes pass the limit or `isize::MAX`.
+/// [`build`](Self::build) panics if the reserved bytes exceed the limit or `isize::MAX`.
 ///
 /// ```
 /// use flatslab::bump::Arena;
@@ -385,8 +404,10 @@ impl Build for Arena {
 /// # Ok::<(), flatslab::BuildError>(())
 /// ```
 impl Builder<Arena> {
-    /// One chunk of `bytes` bytes, as of [`Arena::bounded`]: [`build`](Self::build) allocates
-    /// and touches it, and the arena never calls the allocator afterwards.
+    /// Sets the memory of the arena to one chunk of `bytes` bytes, like [`Arena::bounded`].
+    ///
+    /// [`build`](Self::build) allocates and touches it, and the arena never calls the allocator
+    /// afterwards.
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::builder().bounded(1024).build();
@@ -398,7 +419,8 @@ impl Builder<Arena> {
         self
     }
 
-    /// Bytes that [`build`](Self::build) allocates, as [`Arena::reserve`]; 0 by default.
+    /// Sets the number of bytes that [`build`](Self::build) reserves with [`Arena::reserve`], 0 by
+    /// default.
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::builder().reserve(10_000).build();
@@ -409,8 +431,9 @@ impl Builder<Arena> {
         self
     }
 
-    /// Bytes of the first chunk with its header, at most 64 MiB; 4 KiB by default. Each further
-    /// chunk has at least twice as many as the one before it.
+    /// Sets the bytes of the first chunk with its header: 4 KiB by default, at most 64 MiB.
+    ///
+    /// Each further chunk has at least twice as many as the one before it.
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::builder().chunk_bytes(1 << 16).build();
@@ -422,9 +445,11 @@ impl Builder<Arena> {
         self
     }
 
-    /// The most bytes that all chunks may have together, with their headers of 64 bytes; at least 72.
-    /// A chunk that would pass the limit is made smaller, down to what is needed. An allocation
-    /// that needs more panics, or returns [`AllocError::Limit`].
+    /// Sets the limit of the bytes of all chunks with their headers of 64 bytes. The limit is at
+    /// least 72.
+    ///
+    /// A chunk that would exceed the limit is made smaller, down to the size that the allocation
+    /// needs. An allocation that needs more panics, or returns [`AllocError::Limit`].
     ///
     /// ```
     /// let arena = flatslab::bump::Arena::builder().max_bytes(1 << 20).build();

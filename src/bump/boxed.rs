@@ -8,16 +8,15 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
-/// The owner of a value in an [`Arena`](super::Arena): dropping the box drops the value. The
-/// memory is free again when the arena is reset or the scope ends.
+/// The owner of a value in an [`Arena`](super::Arena): dropping the box drops the value.
 ///
-/// A box is one pointer, or two for slices and trait objects
-/// ([`arena_box_as!`](crate::arena_box_as)). Its functions are associated ones, like those of
-/// `Box`, so that they hide no method of the value. It is `Send` and `Sync` if a `Box` of the
-/// value is: its drop does not touch the arena.
+/// The memory is freed when the arena is reset or the scope ends. A box is one pointer, or two for
+/// slices and trait objects ([`arena_box_as!`](crate::arena_box_as)). Its functions are associated
+/// functions, like those of `Box`, so that they hide no method of the value. It is `Send` and
+/// `Sync` if a `Box` of the value is, because its drop does not touch the arena.
 ///
-/// There is no `into_pin`: the memory of a pinned box that is forgotten would be used again
-/// without a drop of the value.
+/// There is no `into_pin`: the memory of a pinned box that is forgotten would be used again without
+/// dropping the value.
 ///
 /// # Examples
 ///
@@ -58,7 +57,8 @@ impl<'a, T: ?Sized> ArenaBox<'a, T> {
         }
     }
 
-    /// Gives up the ownership of the value, which is never dropped then; O(1).
+    /// Gives up ownership of the value, which is never dropped then, and returns a reference to it.
+    /// O(1).
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaBox};
@@ -80,11 +80,12 @@ impl<'a, T: ?Sized> ArenaBox<'a, T> {
         unsafe { value.as_mut() }
     }
 
-    /// A box of the same value, of another type.
+    /// Changes the type of the box with a function from pointer to pointer. It is for
+    /// [`arena_box_as!`](crate::arena_box_as).
     ///
     /// # Safety
     ///
-    /// `cast` returns the pointer that it is given, unsized.
+    /// `cast` returns the pointer that it is passed, unsized.
     #[doc(hidden)]
     #[inline]
     pub unsafe fn cast<U: ?Sized>(
@@ -100,7 +101,7 @@ impl<'a, T: ?Sized> ArenaBox<'a, T> {
 }
 
 impl<T> ArenaBox<'_, T> {
-    /// Moves the value out; O(1), one copy.
+    /// Moves the value out. O(1), one copy.
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaBox};
@@ -118,7 +119,7 @@ impl<T> ArenaBox<'_, T> {
     }
 }
 
-/// An [`ArenaBox`] of a value as one of a trait object or a slice.
+/// Turns an [`ArenaBox`] of a value into one of a trait object or a slice.
 ///
 /// # Examples
 ///

@@ -1,52 +1,51 @@
-//! The memory of an arena: chunks, each taken from both ends.
+//! The memory of an arena: chunks, each allocated from both ends.
 //!
-//! From the outside in: [`Chunks`] takes memory, grows, gives back and rewinds; [`List`] finds the
-//! chunk for a request; [`Chunk`] is the header of one. [`Refusal`] is what becomes of a request that
-//! is refused.
+//! From the outside in: [`Chunks`] allocates, grows, frees and rewinds; [`List`] finds the chunk
+//! for a request; [`Chunk`] is the header of a chunk. [`Refusal`] decides what a refused request
+//! returns.
 //!
-//! Short values and copies are taken from the high end, which moves down. Long ones, those
-//! that may grow in their place, and those that are filled step by step are taken from the low
-//! end, which moves up and stays a multiple of 8. Moving down takes one instruction less,
-//! because an end is aligned by rounding down, and wastes nothing: a `u8` takes a byte. Long
-//! copies run upwards, and are faster if each begins where the last one has ended.
+//! Short values and copies are allocated from the high end, which moves down. Long ones, ones that
+//! may grow in place, and ones that are filled step by step are allocated from the low end, which
+//! moves up and stays a multiple of 8. Moving down takes one instruction less, because an end is
+//! aligned by rounding down, and wastes nothing: a `u8` takes a byte. Long copies run upwards, and
+//! are faster if each begins where the last one ended.
 //!
-//! Chunks are kept when the arena is reset, in the order in which they were added. Each is
-//! at least twice as large as the one before it, and as large as the request it was added
-//! for. A request that the current chunk has no room for goes to the first later chunk that is
-//! large enough, which becomes the current one. Those in between are free again after the next
-//! reset. So requests of any size share chunks.
+//! A reset keeps the chunks, in the order in which they were added. Each is at least twice as large
+//! as the one before it, and as large as the request it was added for. If the current chunk has no
+//! room for a request, the first later chunk that is large enough becomes the current one. The
+//! chunks in between are free again after the next reset. So requests of any size share chunks.
 //!
-//! So there are few chunks (35 from 4 KiB to the end of the address space), and a look at all
-//! of them is short. Memory is bounded too: a chunk is added if the rest of the last one is too
-//! small for a request, or if the whole of it is. Either way the frame has taken more than half
-//! of the new chunk, and the others together are not larger than it. So all chunks have less
-//! than four times the bytes of the largest frame.
+//! It follows that there are few chunks (35 from 4 KiB to the end of the address space), and that
+//! looking at all of them is quick. Memory is bounded too. A chunk is added if the rest of the last
+//! one is too small for a request, or if the whole of it is. Either way the frame has taken more
+//! than half of the new chunk, and the other chunks together are not larger than it. So all chunks
+//! together have less than four times the bytes of the largest frame.
 //!
-//! Large requests once had chunks of their own, in a second list, of which the smallest with
-//! room was taken. That needed fewer bytes, and a walk over all of them for each request:
-//! 16,000 requests of 5,000 bytes took 50 ms, and in the next frame 4.9 s. Doubling that ends
-//! at 64 MiB bounds what is allocated at once, but not the number of chunks.
+//! Large requests once had chunks of their own, in a second list, and took the smallest one with
+//! room. That needed fewer bytes, but each request had to walk over all of them: 16,000 requests of
+//! 5,000 bytes took 50 ms, and in the next frame 4.9 s. If doubling stops at 64 MiB, single
+//! allocations are bounded, but not the number of chunks.
 //!
 //! # Invariants
 //!
 //! * `ends-in-chunk`: `low <= high`, and `low` is a multiple of 8; both have the provenance of the
 //!   current chunk, and what lies between is that chunk's and was not handed out since the last
 //!   reset or rewind. Without a current chunk both are equal and dangling.
-//! * `high-no-wrap`: `high` is at least [`SMALL`], so that to subtract a [`SMALL`] size from it
+//! * `high-no-wrap`: `high` is at least [`SMALL`], so that subtracting a [`SMALL`] size from it
 //!   does not wrap.
-//! * `chunks-linked`: chunks are linked from `first` on through `next`; those up to the current one
+//! * `chunks-linked`: chunks are linked from `first` on through `next`. Those up to the current one
 //!   are in use. Each is a block of `source` of the layout in its header.
-//! * `sources-alone-run`: no user code runs in this file but that of a source of memory.
+//! * `sources-alone-run`: the only user code that runs in this file is that of a source of memory.
 //! * `same-chunk-again`: a request meets the same chunk, and the same place in it, whether the
-//!   later chunks were there already or are added: a frame that repeats calls no allocator. For a
-//!   chunk is added at the end alone, where none of those before has room; so the first one that
-//!   has room is the same one the next time. Whether a chunk has room is decided by its size, and
-//!   not by where it lies; and what is taken of a new chunk is taken from the end that it is taken
-//!   from in one that is there. Only a source that refuses can make the list longer than
-//!   [`LOOKS`], past which chunks are added after the current one.
+//!   later chunks existed already or are added. So a frame that repeats calls no allocator. The
+//!   reasons: a chunk is added only at the end of the list, and only if no earlier one has room, so
+//!   the first one with room is the same the next time. Whether a chunk has room depends on its
+//!   size, and not on its address. And a request takes memory from the same end of a new chunk as
+//!   of an existing one. Only a source that refuses can make the list longer than [`LOOKS`], past
+//!   which chunks are added after the current one.
 //! * `first-ends-kept`: `first_ends` are the first byte for requests and one past the last of the
-//!   first chunk, or both [`NOWHERE`]. A reset needs them where the header is no longer in the
-//!   caches: with the header's it took two to three times as long.
+//!   first chunk, or both [`NOWHERE`]. A reset reads them when the chunk's header is no longer in
+//!   the caches: reading the header instead took two to three times as long.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -68,16 +67,16 @@ const SMALL: usize = 1 << 16;
 /// bytes that common allocators keep with a block.
 const FIRST_CHUNK: usize = 4096 - 64;
 
-/// The most bytes of a first chunk, unless a request is larger.
+/// The largest first chunk in bytes, unless a request is larger.
 const LARGEST_FIRST_CHUNK: usize = 1 << 26;
 
-/// Most chunks that one request looks at. Each chunk is at least twice as large as the one
-/// before it unless the source has refused that, so no more than these fit into an address
-/// space of 48 bits: 64 bytes doubled 42 times. With the requests of a source that refuses
+/// The most chunks that one request looks at. Each chunk is at least twice as large as the one
+/// before it unless the source has refused that, so no more than these fit into an address space of
+/// 48 bits: 64 bytes doubled 42 times. With the requests of a source that refuses
 /// ([`Chunks::allocate_most`](Chunks)) there are 64 steps in all.
 pub(super) const LOOKS: usize = 42;
 
-/// An end of what is free of a chunk.
+/// An end of the free part of a chunk.
 #[derive(Clone, Copy)]
 pub(super) enum End {
     Low,
@@ -103,15 +102,15 @@ pub struct Chunks {
     bytes: Cell<usize>,
     max_bytes: Cell<usize>,
     source: Source,
-    /// The number of the call of user code that is running, 0 if none; and of the last one that
-    /// began.
+    /// The number of the call of user code that is running, 0 if no call is; and the number of the
+    /// last call that began.
     #[cfg(debug_assertions)]
     call: Cell<u64>,
     #[cfg(debug_assertions)]
     last_call: Cell<u64>,
 }
 
-/// A position of an arena, to rewind to.
+/// A position of an arena, which [`rewind`](super::Arena::rewind) returns to.
 ///
 /// # Examples
 ///
@@ -129,7 +128,7 @@ pub struct Checkpoint {
     low: NonNull<u8>,
     high: NonNull<u8>,
     current: Link,
-    /// The call of user code that has taken it.
+    /// The call of user code that took the checkpoint.
     #[cfg(debug_assertions)]
     call: u64,
 }
@@ -168,8 +167,8 @@ impl Chunks {
         }
     }
 
-    /// Runs user code for a method that is running: the memory that the method has taken is not
-    /// handed out yet, so the code rewinds to its own checkpoints alone. Debug builds note which
+    /// Runs user code for a method that is running. The memory that the method has taken is not
+    /// handed out yet, so the code may only rewind to its own checkpoints. Debug builds note which
     /// call it is, for [`assert_valid`](Self::assert_valid).
     #[inline(always)]
     pub(super) fn run<R>(&self, code: impl FnOnce() -> R) -> R {
@@ -191,8 +190,8 @@ impl Chunks {
         code()
     }
 
-    /// The method has taken memory while user code runs: from here on the code must not rewind
-    /// to its earlier checkpoints.
+    /// Notes that the method has taken memory while user code runs: from here on that code must not
+    /// rewind to its earlier checkpoints.
     #[inline(always)]
     pub(super) fn goes_on(&self) {
         #[cfg(debug_assertions)]
@@ -202,7 +201,7 @@ impl Chunks {
         }
     }
 
-    /// Memory of that layout, whose size is not 0, from the low end.
+    /// Takes memory of this layout, whose size is not 0, from the low end.
     ///
     /// # Errors
     ///
@@ -216,7 +215,7 @@ impl Chunks {
         }
     }
 
-    /// From the current chunk.
+    /// Takes it from the current chunk.
     #[inline(always)]
     fn take_low_here(&self, layout: Layout) -> Option<NonNull<u8>> {
         let place = self.find_low(layout)?;
@@ -225,7 +224,7 @@ impl Chunks {
         Some(place)
     }
 
-    /// Memory of that layout at the low end, which does not move before
+    /// Finds memory of this layout at the low end, which does not move before
     /// [`commit_low`](Self::commit_low).
     #[inline(always)]
     pub(super) fn find_low(&self, layout: Layout) -> Option<NonNull<u8>> {
@@ -244,19 +243,20 @@ impl Chunks {
         Some(unsafe { low.add(skipped) })
     }
 
-    /// Moves the low end up past memory that was found. There was no request and no user code in
-    /// between (`look-then-take`).
+    /// Moves the low end up past memory that was found. No request and no user code ran in between
+    /// (`look-then-take`).
     ///
     /// # Safety
     ///
-    /// `place` was found there with a layout of that size, and neither end has moved since.
+    /// `place` was found at the low end with a layout of this size, and neither end has moved
+    /// since.
     #[inline(always)]
     pub(super) unsafe fn commit_low(&self, place: NonNull<u8>, size: usize) {
         // SAFETY: the chunk has that many bytes from there on (precondition).
         self.low.set(unsafe { place.add(stepped(size)) });
     }
 
-    /// Memory of that [`SMALL`] layout at the high end, which does not move before
+    /// Finds memory of this [`SMALL`] layout at the high end, which does not move before
     /// [`commit`](Self::commit): it is faster to move it after a short value was written, see
     /// [`WRITTEN_FIRST`](super::place::WRITTEN_FIRST).
     #[inline(always)]
@@ -277,13 +277,13 @@ impl Chunks {
     ///
     /// # Safety
     ///
-    /// `place` was [found](Self::find) there, and neither end has moved since.
+    /// [`find`](Self::find) returned `place`, and neither end has moved since.
     #[inline(always)]
     pub(super) unsafe fn commit(&self, place: NonNull<u8>) {
         self.high.set(place);
     }
 
-    /// From another chunk than the current one.
+    /// Takes memory from another chunk than the current one.
     ///
     /// # Errors
     ///
@@ -302,7 +302,7 @@ impl Chunks {
         }
     }
 
-    /// From a later chunk, or one that is added.
+    /// Takes memory from a later chunk, or from a new one.
     ///
     /// # Errors
     ///
@@ -322,9 +322,9 @@ impl Chunks {
         })
     }
 
-    /// A chunk after the current one that is as large as this layout: the first one, or else a
-    /// new one. Looks at [`LOOKS`] chunks at most. An error at the limit says
-    /// the bytes that were asked for, and not those of a chunk.
+    /// The first chunk after the current one that is large enough for this layout, or a new one.
+    /// Looks at [`LOOKS`] chunks at most. An error at the limit reports the bytes that were asked
+    /// for, and not those of a chunk.
     ///
     /// # Errors
     ///
@@ -342,7 +342,7 @@ impl Chunks {
         Ok(chunk)
     }
 
-    /// The first chunk is another one, perhaps (`first-ends-kept`).
+    /// The first chunk may have changed (`first-ends-kept`).
     fn note_first(&self) {
         let (start, end) = Self::ends(self.list.first.get());
         self.first_ends[0].set(start);
@@ -363,7 +363,7 @@ impl Chunks {
         self.high.set(end);
     }
 
-    /// Whether nothing is taken of the current chunk, or there is none.
+    /// Whether the current chunk is empty, or there is no chunk.
     fn is_untouched(&self) -> bool {
         let unused = (self.low.get(), self.high.get());
         self.list
@@ -373,8 +373,8 @@ impl Chunks {
             .is_none_or(|it| unsafe { Chunk::bounds(it) } == unused)
     }
 
-    /// A chunk of `bytes` bytes, or as many as the limit leaves. If the source refuses it, of a
-    /// quarter, and so on, down to the size of `needed`. On no list.
+    /// Allocates a chunk of `bytes` bytes, or as many as the limit leaves. If the source refuses
+    /// it, a chunk of a quarter, and so on, down to the size of `needed`. The chunk is on no list.
     ///
     /// Makes 21 requests at most: from an address space of 48 bits, in quarters, to 64 bytes.
     fn allocate_most(
@@ -396,7 +396,7 @@ impl Chunks {
         }
     }
 
-    /// A chunk of `bytes` bytes, a multiple of 8; on no list.
+    /// Allocates a chunk of `bytes` bytes, a multiple of 8; it is on no list.
     fn allocate(
         &self,
         bytes: usize,
@@ -434,11 +434,11 @@ impl Chunks {
     }
 
     /// Makes sure that `bytes` bytes can be taken without an allocation. A request counts as its
-    /// size, rounded up to a multiple of 8, and as much as its alignment is above 8. From a
-    /// chunk's low end no request takes more than that. Nor does one from the high end, rounded
-    /// down to a multiple of 8: it leaves less than that multiple, or than its alignment, unused.
+    /// size, rounded up to a multiple of 8, plus the part of its alignment above 8. A request at a
+    /// chunk's low end takes no more than that. Nor does one at the high end, rounded down to a
+    /// multiple of 8: it leaves less than that multiple, or than its alignment, unused.
     ///
-    /// Requests that do not fit the current chunk find the one that has all the room, on the way
+    /// A request that does not fit the current chunk reaches the chunk with all the room on the way
     /// from one chunk to the next.
     ///
     /// # Errors
@@ -457,7 +457,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// Allocates and touches a chunk of `bytes` bytes, which stays the only one.
+    /// Allocates and touches a chunk of `bytes` bytes, which stays the only chunk.
     ///
     /// # Errors
     ///
@@ -479,7 +479,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// Sets the limit of all chunks with their headers. Chunks past it stay.
+    /// Sets the limit of all chunks with their headers. Existing chunks past it stay.
     pub(super) fn set_max_bytes(&self, bytes: usize) {
         self.max_bytes.set(bytes);
     }
@@ -490,12 +490,13 @@ impl Chunks {
         self.first_bytes.set(bytes.next_multiple_of(STEP));
     }
 
-    /// Takes back memory of the low end if nothing else was taken there since, and its chunk is
-    /// still the current one.
+    /// Frees memory at the low end if nothing else was taken there since, and its chunk is still
+    /// the current one.
     ///
     /// # Safety
     ///
-    /// `place` was taken here with a layout of that size, and is not used any more. It was not made
+    /// `place` was taken here with a layout of this size, is not used any more, and was not freed
+    /// since.
     /// free since.
     pub(super) unsafe fn take_back(&self, place: NonNull<u8>, size: usize) {
         if self.is_last(place, size) {
@@ -505,7 +506,7 @@ impl Chunks {
         }
     }
 
-    /// Whether this ends at the low end.
+    /// Whether this memory ends at the low end.
     fn is_last(&self, place: NonNull<u8>, size: usize) -> bool {
         let Some(chunk) = self.list.last.get() else {
             return false;
@@ -514,14 +515,14 @@ impl Chunks {
         end == self.low.get().addr().get() && place.addr() > chunk.addr()
     }
 
-    /// Changes the size of memory of the low end in its place, if nothing was taken there since
-    /// and there is room. Returns the same place, with provenance of the new size: the caller's
-    /// pointer may be valid for the old size alone.
+    /// Changes the size of memory at the low end in place, if nothing was taken there since and
+    /// there is room. Returns the same place, with provenance of the new size: the caller's pointer
+    /// may be valid for the old size alone.
     ///
     /// # Safety
     ///
-    /// `place` was taken here with a layout of size `old`, or changed to it. The memory
-    /// past `new` is not used any more.
+    /// `place` was taken here with a layout of size `old`, or resized to it. The memory past `new`
+    /// is not used any more.
     #[inline]
     pub(super) unsafe fn resize(
         &self,
@@ -555,7 +556,7 @@ impl Chunks {
         self.bytes.get()
     }
 
-    /// Number of chunks, and of the bytes of their headers.
+    /// Number of chunks, and bytes of their headers.
     pub(super) fn count(&self) -> (usize, usize) {
         let count = self.list.iter().count();
         (count, count * HEADER)
@@ -565,8 +566,8 @@ impl Chunks {
         &self.source
     }
 
-    /// Frees the chunks that are not in use. The first chunk is in use if anything is taken of
-    /// it; if not, it is freed only if it is larger than a first chunk usually is.
+    /// Frees the chunks that are not in use. The first chunk is in use if it is not empty; if it is
+    /// empty, it is freed only if it is larger than a first chunk usually is.
     pub(super) fn shrink_to_fit(&self) {
         let first = self.list.first.get();
         // SAFETY: it is not freed (`chunks-linked`).
@@ -587,7 +588,7 @@ impl Chunks {
     ///
     /// # Safety
     ///
-    /// `chunk` came from [`allocate`](Self::allocate) of this arena; it is freed once and not used
+    /// `chunk` came from [`allocate`](Self::allocate) of this arena. It is freed once, and not used
     /// any more.
     unsafe fn free(&self, chunk: NonNull<Chunk>) -> Link {
         // SAFETY: the chunk was leaked by `allocate`, with the layout in its header and from this
@@ -610,7 +611,7 @@ impl Chunks {
         }
     }
 
-    /// Panics if this is seen not to be a checkpoint to rewind to, or not the time for it.
+    /// Panics if this is visibly not a checkpoint that can be rewound to now.
     #[cfg(debug_assertions)]
     pub(super) fn assert_valid(&self, checkpoint: Checkpoint) {
         assert!(
@@ -634,13 +635,13 @@ impl Chunks {
         );
     }
 
-    /// Makes all memory free that was taken since that checkpoint; O(1). Chunks that were
-    /// allocated since then stay, to be used again.
+    /// Frees all memory that was taken since this checkpoint; O(1). Chunks that were allocated
+    /// since then stay, to be used again.
     ///
     /// # Safety
     ///
-    /// The checkpoint is this arena's; since then it was not reset, shrunk, or rewound to an
-    /// earlier one. What was taken since then is not used any more. If user code is
+    /// The checkpoint is from this arena, which since then was not reset, shrunk, or rewound to an
+    /// earlier one. Memory that was taken since then is not used any more. If user code is
     /// [running](Self::run), the checkpoint was taken in the same call of it.
     pub(super) unsafe fn rewind(&self, checkpoint: Checkpoint) {
         self.enter(checkpoint.current.or(self.list.first.get()));
@@ -650,11 +651,11 @@ impl Chunks {
         }
     }
 
-    /// Makes all memory free; O(1).
+    /// Frees all memory; O(1).
     ///
     /// # Safety
     ///
-    /// What was taken is not used any more.
+    /// Memory that was taken is not used any more.
     pub(super) unsafe fn reset(&self) {
         self.list.last.set(self.list.first.get());
         let [low, high] = &self.first_ends;
@@ -712,13 +713,13 @@ struct List {
     last: Cell<Link>,
 }
 
-/// Where to add a chunk, if none was found.
+/// The place to add a chunk at, if none was found.
 #[derive(Clone, Copy)]
 struct Gap<'l> {
     link: &'l Cell<Link>,
     /// The last chunk in use when the gap was found.
     last: Link,
-    /// Bytes of the largest chunk that was looked at, and of that one.
+    /// Bytes of the largest chunk among those looked at and `last`.
     largest: usize,
 }
 
@@ -730,7 +731,7 @@ impl List {
         }
     }
 
-    /// Where the link to the first chunk that is not in use stands.
+    /// The link to the first chunk that is not in use.
     fn unused(&self) -> &Cell<Link> {
         match self.last.get() {
             None => &self.first,
@@ -739,10 +740,10 @@ impl List {
         }
     }
 
-    /// The first chunk that is not in use and has at least `bytes` bytes. If there is none, the
-    /// end of the list, or the place after the chunks in use if the end is more than [`LOOKS`]
-    /// chunks away: a request meets the same chunk in each frame (`same-chunk-again`). O(1): looks
-    /// at that many chunks at most.
+    /// The first chunk that is not in use and has at least `bytes` bytes. Otherwise the end of the
+    /// list, or the place after the chunks in use if the end is more than [`LOOKS`] chunks away: a
+    /// request meets the same chunk in each frame (`same-chunk-again`). O(1): looks at that many
+    /// chunks at most.
     fn find_unused(&self, bytes: usize) -> Result<NonNull<Chunk>, Gap<'_>> {
         let last = self.last.get();
         // SAFETY: no chunk of the list is freed (`chunks-linked`).
@@ -774,7 +775,7 @@ impl List {
         })
     }
 
-    /// Adds a chunk after those in use: at the gap, unless others are in use since it was
+    /// Adds a chunk after those in use: at the gap, unless other chunks are in use since it was
     /// found.
     fn insert(&self, gap: Gap<'_>, chunk: NonNull<Chunk>) {
         let link = match self.last.get() == gap.last {
@@ -794,12 +795,13 @@ impl List {
     }
 }
 
-/// What a chunk begins with. A cache line, so that values of 64 bytes fill one each: 32
-/// bytes further on, where each lies in two, they take 1.5 times as long in warm frames.
+/// The header of a chunk. It is a cache line long, so that values of 64 bytes fill one line each:
+/// if they began 32 bytes later, so that each lay in two lines, warm frames would take 1.5 times as
+/// long.
 #[repr(C, align(64))]
 struct Chunk {
     next: Cell<Link>,
-    /// Of the whole block.
+    /// The layout of the whole block.
     layout: Layout,
 }
 
@@ -807,7 +809,7 @@ type Link = Option<NonNull<Chunk>>;
 
 const HEADER: usize = size_of::<Chunk>();
 
-/// Bytes of the least chunk.
+/// Bytes of the smallest chunk.
 pub(super) const LEAST_CHUNK: usize = HEADER + STEP;
 
 impl Chunk {
@@ -824,9 +826,9 @@ impl Chunk {
         }
     }
 
-    /// The layout of a chunk with room for `room` bytes of that alignment. A chunk of as many
-    /// bytes has that room wherever it lies, whatever its own alignment is: each is aligned to
-    /// its header.
+    /// The layout of a chunk with room for `room` bytes of this alignment. A chunk of this many
+    /// bytes has that room at any address and with any alignment of its own, because each chunk is
+    /// aligned to its header.
     fn layout_for(room: usize, align: usize) -> Result<Layout, AllocError> {
         let align = align.max(align_of::<Chunk>());
         // What the header does not fill of the first multiple of the alignment.
@@ -843,33 +845,32 @@ impl Chunk {
     }
 }
 
-/// A size rounded up to what the low end is a multiple of.
-/// `next_multiple_of` tests for a remainder first: two instructions more.
+/// A size rounded up to a multiple of [`STEP`]. `next_multiple_of` tests for a remainder first: two
+/// more instructions.
 #[inline(always)]
 const fn stepped(size: usize) -> usize {
     // Sizes are `isize::MAX` at most.
     (size + (STEP - 1)) & !(STEP - 1)
 }
 
-/// Bytes to be skipped from `start` on.
+/// Bytes to skip from `start` on.
 fn skipped(start: NonNull<u8>, layout: Layout) -> usize {
     start.addr().get().wrapping_neg() & (layout.align() - 1)
 }
 
-/// Makes the compiler place the branch that calls this after the others. A branch that ends in
-/// a call of a cold function is not enough: in a loop of allocations the hot branch was jumped
-/// to then, which took up to 1.9 times as long.
+/// Makes the compiler place the branch that calls this after the others. It is not enough that a
+/// branch ends in a call of a cold function: then the hot branch of a loop of allocations was
+/// reached by a jump, which took up to 1.9 times as long.
 #[cold]
 #[inline(always)]
 fn rarely() {}
 
-/// What a method does when a request is refused. It is a type parameter so that the cold
-/// call returns what its caller needs in a register, and the rest of the function needs no
-/// stack.
+/// The outcome of a refused request. It is a type parameter so that the cold call returns what its
+/// caller needs in a register, and the rest of the function needs no stack.
 pub(super) trait Refusal {
     type Error;
 
-    /// The error of a function that was given a value.
+    /// The error of a function that was passed a value.
     type Refused<T>;
 
     fn refused<T>(error: Self::Error, value: T) -> Self::Refused<T>;
@@ -881,7 +882,7 @@ pub(super) trait Refusal {
     fn refuse(error: AllocError) -> Self::Error;
 }
 
-/// Panics, or ends the program.
+/// Panics, or aborts the program.
 pub(super) struct Fails;
 
 impl Refusal for Fails {
@@ -902,7 +903,7 @@ impl Refusal for Fails {
     }
 }
 
-/// Returns the value, without a reason.
+/// Returns the value, without the reason.
 pub(super) struct Refuses;
 
 impl Refusal for Refuses {

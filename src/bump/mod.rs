@@ -22,58 +22,57 @@
 //!
 //! # When to use it
 //!
-//! Use an arena for what is made in one go and not needed afterwards: the temporaries of a
-//! message that is decoded, of a frame that is drawn, of a request. After the first frame an
-//! arena does not call the allocator: [`reset`](Arena::reset) keeps the chunks.
+//! Use an arena for values that are created in one go and are not needed afterwards: the
+//! temporaries of a message that is decoded, of a frame that is drawn, of a request. After the
+//! first frame an arena does not call the allocator, because [`reset`](Arena::reset) keeps the
+//! chunks.
 //!
-//! Values are not freed one by one. For objects that come and go use a
+//! Values are not freed one by one. For objects with different lifetimes use a
 //! [`Pool`](crate::pool::Pool) or a slab.
 //!
 //! # `Drop` is not run
 //!
-//! The references that the `alloc` methods return never drop their values: a `String` in an
-//! arena leaks its buffer. For a value that must be dropped use [`boxed`](Arena::boxed),
-//! whose [`ArenaBox`] drops it, or an [`ArenaVec`]. Better, allocate texts and rows in the
-//! arena too: [`alloc_str`](Arena::alloc_str),
-//! [`alloc_slice_copy`](Arena::alloc_slice_copy).
+//! The references that the `alloc` methods return never drop their values: a `String` in an arena
+//! leaks its buffer. If a value must be dropped, use [`boxed`](Arena::boxed), whose [`ArenaBox`]
+//! drops it, or an [`ArenaVec`]. It is better to allocate texts and rows in the arena too:
+//! [`alloc_str`](Arena::alloc_str), [`alloc_slice_copy`](Arena::alloc_slice_copy).
 //!
 //! # Which arena
 //!
 //! | you want | use |
 //! |---|---|
 //! | memory that grows by chunks | [`Arena::new`] |
-//! | the same, with room for a number of bytes at the start | [`Arena::with_capacity`], or later [`reserve`](Arena::reserve) |
+//! | the same, with room for a number of bytes at construction | [`Arena::with_capacity`], or later [`reserve`](Arena::reserve) |
 //! | the same, with a limit on all chunks | [`max_bytes`](Arena::builder) |
-//! | one chunk, allocated and touched at the start; the allocator is never called afterwards | [`Arena::bounded`] |
+//! | one chunk, allocated and touched at construction; the allocator is never called afterwards | [`Arena::bounded`] |
 //! | temporaries within temporaries | [`Arena::scope`], [`Scope`] |
-//! | to return to a position by hand | [`Arena::checkpoint`], unsafe |
+//! | to return to a position by hand | [`Arena::checkpoint`] and [`Arena::rewind`], which is unsafe |
 //! | collections in an arena | [`ArenaVec`]; with the feature `allocator-api2`, `&Arena` is an allocator |
 //!
 //! # What it costs
 //!
-//! An allocation is a handful of instructions and one branch. Values of up to 128
-//! bytes and copies of up to 64 take their size, aligned. Longer ones, those that are built in
-//! their place, and those that may grow there take a multiple of 8 bytes. Arenas are `Send`;
-//! arenas and scopes are not `Sync`.
+//! An allocation takes a handful of instructions and one branch. A value of up to 128 bytes or a
+//! copy of up to 64 takes its size, aligned. These take a multiple of 8 bytes: longer ones, values
+//! that are created in place, and values that may grow in place. Arenas are `Send`; arenas and
+//! scopes are not `Sync`.
 //!
-//! The first chunk takes 4 KiB. Each further chunk takes at least twice as much as the one
-//! before it, or as much as a larger request needs. Requests of any size share chunks: a
-//! request that does not fit the current chunk moves on to the first later chunk that is large
-//! enough. The rest of the current chunk, and the chunks in between, are used again after the
-//! next reset or rewind.
+//! The first chunk takes 4 KiB. Each further chunk takes at least twice as much as the one before
+//! it, or as much as a larger request needs. Requests of any size share chunks. If a request does
+//! not fit the current chunk, it takes memory from the first later chunk that is large enough. The
+//! rest of the current chunk, and the chunks in between, are used again after the next reset or
+//! rewind.
 //!
-//! - *Steps.* An allocation that leaves its chunk looks at the later chunks, 42 at most and
-//!   usually fewer than 16, and may ask the allocator for one. Earlier frames do not slow it
-//!   down.
+//! - *Steps.* An allocation that leaves its chunk looks at the later chunks, 42 at most and usually
+//!   fewer than 16, and may request one from the allocator. Earlier frames do not slow it down.
 //! - *Memory.* All chunks together have less than four times the bytes of the largest frame,
-//!   including what it reserved, headers, and what alignment skips; or the bytes of a first
-//!   chunk, if that is more.
-//! - *Allocator calls.* A frame that repeats makes none. All frames together make one per
-//!   chunk, unless chunks are freed by [`shrink_to_fit`](Arena::shrink_to_fit).
+//!   including reserved bytes, headers and padding; or the bytes of a first chunk, if that is more.
+//! - *Allocator calls.* A frame that repeats makes none. All frames together make one per chunk,
+//!   unless [`shrink_to_fit`](Arena::shrink_to_fit) frees chunks.
 //!
-//! A limit makes chunks smaller. If the allocator refuses a chunk of the usual size, the arena
-//! asks for a quarter of it, and so on, 21 times at most, down to what is needed. There may be
-//! more than 42 chunks then, and an allocation does not use those that are further away.
+//! A limit makes chunks smaller. If the allocator refuses a chunk of the usual size, the arena asks
+//! for a quarter of it, and so on, 21 times at most, down to the size that the request needs. There
+//! may then be more than 42 chunks, and an allocation does not use the chunks that are further
+//! away.
 //!
 //! # Coming from `bumpalo`
 //!
@@ -84,21 +83,21 @@
 //! | `try_alloc_try_with`, `try_alloc_slice_try_fill_with`, `AllocOrInitError` | the same |
 //! | `alloc_slice_copy`, `alloc_slice_clone`, `alloc_slice_fill_with`, `alloc_slice_try_fill_with`, `alloc_slice_fill_default` | the same |
 //! | `alloc_slice_fill_copy`, `alloc_slice_fill_clone` | [`alloc_slice_fill`](Arena::alloc_slice_fill), which takes the value |
-//! | `alloc_slice_fill_iter` | [`alloc_slice_iter`](Arena::alloc_slice_iter), also if the iterator does not know its length |
+//! | `alloc_slice_fill_iter` | [`alloc_slice_iter`](Arena::alloc_slice_iter), even if the iterator does not know its length |
 //! | `alloc_slice_try_fill_iter` | missing: an [`ArenaVec`], and `?` in the loop that fills it |
-//! | `reset`, which keeps the last chunk | [`reset`](Arena::reset) keeps all; [`shrink_to_fit`](Arena::shrink_to_fit) frees those that are not in use |
-//! | `set_allocation_limit` | [`max_bytes`](Arena::builder), which counts headers too; set before the first chunk, so that a later limit is never below what is there |
+//! | `reset`, which keeps the last chunk | [`reset`](Arena::reset) keeps all chunks; [`shrink_to_fit`](Arena::shrink_to_fit) frees those that are not in use |
+//! | `set_allocation_limit` | [`max_bytes`](Arena::builder), which counts headers too; it is set before the first chunk, so the limit is never below the memory in use |
 //! | `chunk_capacity` | [`remaining`](Arena::remaining) |
 //! | `allocated_bytes`, `allocated_bytes_including_metadata` | the same; [`chunks_allocated`](Arena::chunks_allocated) |
-//! | `iter_allocated_chunks` | missing: a chunk is taken from both ends, with values of any type in any order |
+//! | `iter_allocated_chunks` | missing: a chunk is allocated from both ends, for values of any type in any order |
 //! | `with_min_align` | missing: a short value takes its size, aligned, and longer ones multiples of 8 |
 //! | `boxed::Box`, `leak`, `into_inner` | [`ArenaBox`] of [`boxed`](Arena::boxed), and the same names |
-//! | `Box::into_raw`, `from_raw` | [`leak`](ArenaBox::leak); none comes back, as no box but the first one knows its arena |
+//! | `Box::into_raw`, `from_raw` | [`leak`](ArenaBox::leak); there is no way back to a box |
 //! | `Box::pin_in` | missing: a pinned box can be forgotten, and its memory used again without its `Drop`; [`PoolBox::into_pin`](crate::pool::PoolBox::into_pin) |
 //! | `Box::downcast` | missing: [`arena_box_as!`](crate::arena_box_as) makes boxes of trait objects |
-//! | `collections::Vec`, `new_in`, `with_capacity_in`, `bumpalo::vec!` | [`ArenaVec`] and the same functions; it appends, and ends at the end |
+//! | `collections::Vec`, `new_in`, `with_capacity_in`, `bumpalo::vec!` | [`ArenaVec`] and the same functions; values are appended and removed only at its end |
 //! | `from_iter_in`, `collect_in` | [`alloc_slice_iter`](Arena::alloc_slice_iter), or `extend` |
-//! | `into_bump_slice`, `into_bump_slice_mut`, `into_boxed_slice` | [`into_slice`](ArenaVec::into_slice), which may be used as a shared one; [`into_boxed_slice`](ArenaVec::into_boxed_slice) |
+//! | `into_bump_slice`, `into_bump_slice_mut`, `into_boxed_slice` | [`into_slice`](ArenaVec::into_slice), whose result can be used as a shared slice; [`into_boxed_slice`](ArenaVec::into_boxed_slice) |
 //! | `insert`, `remove`, `retain`, `drain`, `dedup`, `splice` of its `Vec` | missing: the `Vec` of `allocator_api2` has them, in `&Arena` (feature `allocator-api2`), or the slice's own methods |
 //! | `collections::String`, `bumpalo::format!` | [`alloc_fmt`](Arena::alloc_fmt), or `write!` into an `ArenaVec` of bytes |
 //! | `&Bump` as an `Allocator` | `&`[`Arena`], `&`[`Scope`], with the feature `allocator-api2` |

@@ -2,16 +2,16 @@
 //!
 //! # Invariants
 //!
-//! * `look-then-take`: no user code runs between the look at an end of a chunk and its change: a
+//! * `look-then-take`: no user code runs between the look at an end of a chunk and its change. A
 //!   closure runs before memory is taken, or after. A small value is built first, so that it stays
 //!   in registers; a large one after, in its place. A closure may allocate, and may rewind to a
-//!   checkpoint of its own: so it is [run](Chunks::run).
+//!   checkpoint of its own, which is why it is [run](Chunks::run) in a call that is noted.
 //! * `built-then-dropped`: the values that a closure has built before it panics or returns an error
-//!   are dropped. Their memory is given back only if nothing was taken after it.
-//! * `handed-out-once`: what a function here returns points to initialised values, in memory that
-//!   is handed out once. The memory stays until the arena is reset, shrunk or dropped, for which a
-//!   borrow of it must be over, or rewound, which is unsafe. So it is valid as a reference for as
-//!   long as the arena is borrowed, or an [`Arena::scope`](super::Arena::scope) is open.
+//!   are dropped. Their memory is freed only if nothing was taken after it.
+//! * `handed-out-once`: functions here return pointers to initialised values, in memory that is
+//!   handed out once. The memory stays until the arena is reset, shrunk or dropped, which no borrow
+//!   of it outlives, or rewound, which is unsafe. So it is valid as a reference for as long as the
+//!   arena is borrowed, or an [`Arena::scope`](super::Arena::scope) is open.
 
 use core::alloc::Layout;
 use core::convert::Infallible;
@@ -25,26 +25,28 @@ use crate::raw::held::Held;
 /// Values of up to this size are built before their memory is taken: two registers.
 const IN_REGISTERS: usize = 16;
 
-/// Slices of up to this size are written before the end of the chunk moves, longer ones
-/// afterwards. The next request loads that end. It waits for one or two stores of a value
-/// between the store of the end and that load; and for many stores before the store of the
-/// end. In warm frames on Sapphire Rapids: `u64` 0.84 ns and 1.6,
-/// 13 bytes 1.6 and 2.9, `[u64; 8]` 4.8 and 3.5. Values do not have the choice, see [`put`].
+/// Slices of up to this size are written before the end of the chunk moves, longer ones afterwards.
+/// The next request loads that end. It waits for the one or two stores of a short value that come
+/// between the store of the end and that load, and for the many stores of a long one that come
+/// before the store of the end. In warm frames on Sapphire Rapids, written before and after: `u64`
+/// 0.84 ns and 1.6, 13 bytes 1.6 and 2.9, `[u64; 8]` 4.8 and 3.5. Values do not have the choice,
+/// see [`put`].
 pub(super) const WRITTEN_FIRST: usize = copy::SHORT;
 
 /// Longer values are taken from the low end of a chunk, and copied by a call. In fresh arenas
-/// values of 1 KiB took 1.27 times as long from the high end, those of 128 bytes as long.
+/// values of 1 KiB took 1.27 times as long from the high end; those of 128 bytes took as long from
+/// either.
 const SHORT: usize = 128;
 
-/// Longer slices are taken from the low end: copied by a call, those of 72 to 128 bytes took
-/// 1.3 times as long from the high end.
+/// Longer slices are taken from the low end. Copied by a call, slices of 72 to 128 bytes took 1.3
+/// times as long from the high end.
 const SHORT_SLICE: usize = 64;
 
-/// Room for a value.
+/// Takes room for a value.
 ///
 /// # Errors
 ///
-/// If there is none.
+/// If there is no room.
 #[inline(always)]
 #[track_caller]
 pub(super) fn room<T, F: Refusal>(chunks: &Chunks) -> Result<NonNull<T>, F::Error> {
@@ -57,8 +59,8 @@ pub(super) fn room<T, F: Refusal>(chunks: &Chunks) -> Result<NonNull<T>, F::Erro
 
 /// Moves a value into the arena.
 ///
-/// The value is written before the end of the chunk moves. With the end stored first, the
-/// compiler would copy a value that lies behind a reference to the stack before: for all it
+/// The value is written before the end of the chunk moves. If the end were stored first, the
+/// compiler would copy a value that is behind a reference to the stack before that: for all it
 /// knows, the end is part of that value.
 ///
 /// # Errors
@@ -108,13 +110,13 @@ pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>
     Ok(place.cast())
 }
 
-/// Moves a value to another chunk than the current one. It is given the value: with one write
-/// after both paths, or one on each, a value that lies behind a reference would be copied to
-/// the stack before, because of the call.
+/// Moves a value into another chunk than the current one. It is passed the value: with one write
+/// after both paths, or one on each, a value that is behind a reference would be copied to the
+/// stack before, because of the call.
 ///
 /// # Errors
 ///
-/// As for [`put`].
+/// If there is no room, like [`put`].
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -137,11 +139,11 @@ fn put_elsewhere<T, F: Refusal>(
     }
 }
 
-/// Room for `len` values in a row.
+/// Takes room for `len` values in a row.
 ///
 /// # Errors
 ///
-/// If there is none.
+/// If there is no room.
 #[inline(always)]
 #[track_caller]
 pub(super) fn rooms<T, F: Refusal>(chunks: &Chunks, len: usize) -> Result<NonNull<T>, F::Error> {
@@ -162,7 +164,7 @@ fn too_many<T>(len: usize) -> AllocError {
     }
 }
 
-/// The value that `f` builds.
+/// Places the value that `f` builds.
 ///
 /// # Errors
 ///
@@ -183,7 +185,7 @@ pub(super) fn with<T, F: Refusal>(
     Ok(place)
 }
 
-/// The value that `f` builds, if it builds one.
+/// Places the value that `f` builds, if it builds one.
 ///
 /// # Errors
 ///
@@ -242,7 +244,7 @@ impl<T> Drop for Row<'_, T> {
     }
 }
 
-/// The `len` values that `f` builds.
+/// Places the `len` values that `f` builds.
 ///
 /// # Errors
 ///
@@ -273,7 +275,7 @@ pub(super) fn try_fill<T, E, F: Refusal>(
     Ok(Ok(NonNull::slice_from_raw_parts(start, len)))
 }
 
-/// The `len` values that `f` builds.
+/// Places the `len` values that `f` builds.
 ///
 /// # Errors
 ///
@@ -292,7 +294,7 @@ pub(super) fn fill<T, F: Refusal>(
     }
 }
 
-/// A copy of these values.
+/// Places a copy of these values.
 ///
 /// # Errors
 ///
@@ -359,11 +361,11 @@ pub(super) unsafe fn take<T, F: Refusal>(
     Ok(NonNull::slice_from_raw_parts(start, values.len()))
 }
 
-/// Memory of that layout; a dangling pointer if its size is 0.
+/// Takes memory of this layout, or returns a dangling pointer if its size is 0.
 ///
 /// # Errors
 ///
-/// If there is none.
+/// If there is no room.
 #[inline(always)]
 #[track_caller]
 pub(super) fn room_for<F: Refusal>(

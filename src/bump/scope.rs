@@ -6,25 +6,24 @@ use core::marker::PhantomData;
 use super::arena::Arena;
 use super::chunks::Checkpoint;
 
-/// A part of an arena's memory. What is allocated through it lives for `'s`. Its memory is
-/// free again when the call of [`scope`](Self::scope) that made it returns.
+/// A part of an arena's memory, which is freed when the call of [`scope`](Self::scope) that created
+/// it returns. Allocations from it live for `'s`.
 ///
-/// [`Arena::as_scope`] returns the outermost scope: what that one allocates stays until the
-/// arena is reset. A scope allocates by `&self`, and an inner scope borrows it mutably. So
-/// nothing that may allocate later, such as a vector, can be alive across an inner scope
-/// that would take back its memory.
+/// [`Arena::as_scope`] returns the outermost scope, whose allocations stay until the arena is
+/// reset. A scope allocates through `&self`, and an inner scope borrows it mutably. So a value that
+/// may allocate later, such as a vector, cannot live across an inner scope, whose end would free
+/// that memory.
 ///
-/// `'env` is what lies outside of the call, and outlives it. Values that refer to that, or
-/// to what the scope itself has allocated, can be allocated. Values that refer to variables
-/// of the closure cannot, because `'s` is longer than these live;
-/// [`boxed`](Self::boxed) takes them. [`std::thread::scope`] works in the same way.
+/// `'env` is the lifetime of the variables outside of the call. Values can be allocated if they
+/// refer to such variables, or to earlier allocations of the scope. Values that refer to variables
+/// of the closure cannot, because `'s` is longer than the variables live; [`boxed`](Self::boxed)
+/// accepts such values. [`std::thread::scope`] works in the same way.
 ///
-/// A function that allocates takes a `&Scope<'s, '_>` and returns what it allocates for
-/// `'s`. A function that opens inner scopes takes a `Scope<'s, '_>` or a `&mut` of it. The
-/// result of an inner scope is returned as a value that owns what it has, or is allocated in
-/// the outer scope.
+/// A function that allocates takes a `&Scope<'s, '_>`, and returns its allocations for `'s`. A
+/// function that opens inner scopes takes a `Scope<'s, '_>` or a `&mut` of it. The result of an
+/// inner scope must own its contents, or be allocated in the outer scope.
 ///
-/// A scope is not `Send`: it borrows the arena.
+/// A scope is not `Send`, because it borrows the arena.
 ///
 /// # Examples
 ///
@@ -46,13 +45,13 @@ use super::chunks::Checkpoint;
 /// ```
 pub struct Scope<'s, 'env: 's> {
     pub(super) arena: &'s Arena,
-    /// Invariant: references of an inner scope are not references of an outer one.
+    /// Invariant: references from an inner scope are not references from an outer one.
     scope: PhantomData<&'s mut &'s ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
 
 impl Arena {
-    /// The arena as the outermost scope, for inner ones.
+    /// Returns the arena as the outermost scope, which can create inner scopes.
     ///
     /// ```
     /// let mut arena = flatslab::bump::Arena::new();
@@ -65,8 +64,9 @@ impl Arena {
         Scope::new(self)
     }
 
-    /// Calls `f` with a scope. What the scope allocates is free again when this returns or
-    /// panics. Short for `as_scope().scope(f)`.
+    /// Calls `f` with a scope, whose allocations are freed when this returns or panics.
+    ///
+    /// Short for `as_scope().scope(f)`.
     ///
     /// ```
     /// let mut arena = flatslab::bump::Arena::new();
@@ -88,8 +88,7 @@ impl<'s> Scope<'s, '_> {
         }
     }
 
-    /// Calls `f` with an inner scope. What that allocates is free again when this returns or
-    /// panics.
+    /// Calls `f` with an inner scope, whose allocations are freed when this returns or panics.
     ///
     /// ```
     /// let mut arena = flatslab::bump::Arena::new();
@@ -102,8 +101,8 @@ impl<'s> Scope<'s, '_> {
     /// ```
     #[doc(alias = "with_scope")]
     pub fn scope<'inner, R>(&mut self, f: impl FnOnce(Scope<'_, 'inner>) -> R) -> R {
-        /// A type of its own, and not the `Drop` of `Scope`: `f` owns the scope, and could
-        /// drop it while references of it are alive.
+        /// A type of its own, and not the `Drop` of `Scope`: `f` owns the scope, and could drop it
+        /// while references from it are alive.
         struct Rewind<'s>(&'s Arena, Checkpoint);
 
         impl Drop for Rewind<'_> {
@@ -121,7 +120,7 @@ impl<'s> Scope<'s, '_> {
         f(Scope::new(self.arena))
     }
 
-    /// Returns the number of bytes left in the current chunk of the arena; O(1).
+    /// Returns the number of bytes left in the current chunk of the arena. O(1).
     ///
     /// ```
     /// let mut arena = flatslab::bump::Arena::bounded(1024);

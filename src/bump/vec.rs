@@ -5,8 +5,8 @@
 //! * `vec-room`: `start` has room for `capacity` values, which was taken from the arena unless its
 //!   size is 0; the first `len` are initialised.
 //! * `vec-memory-stays`: memory that is taken from the arena while it is borrowed for `'a` stays
-//!   for `'s`. Of a scope `'a` is shorter: a vector that lived for `'s` could grow while an inner
-//!   scope is open, which would take that memory back.
+//!   for `'s`. With a scope, `'a` is shorter: a vector that lived for `'s` could grow while an
+//!   inner scope is open, whose end would free that memory.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -21,17 +21,18 @@ use super::{Arena, Scope};
 use crate::error::{AllocError, FullError};
 use crate::raw::memory;
 
-/// A vector in an arena. It grows in its place if nothing was allocated after it, and moves
-/// otherwise. Dropping it gives its memory back if nothing was allocated after it. Other
-/// memory that it has left is free again when the arena is reset or the scope ends.
+/// A vector in an arena, for collecting values and for formatting.
 ///
-/// `'a` is the borrow of the arena or scope in which it was made, which it needs because it
-/// allocates when it grows. `'s` is how long what is allocated there lives: the `'s` of a
-/// [`Scope`], and `'a` of an arena. The values are dropped with the vector, or stay
-/// [as a slice](Self::into_slice), which lives for `'s`.
+/// It grows in place if nothing was allocated after it, and moves otherwise. Dropping it frees its
+/// memory if nothing was allocated after it. Its other memory, such as that it has moved from, is
+/// freed when the arena is reset or the scope ends.
 ///
-/// It is meant for collecting and formatting. For `insert`, `retain` or iteration by value use
-/// the `Vec` of `allocator_api2`, with the feature of that name and `&Arena` as its allocator.
+/// `'a` is the borrow of the arena or scope that the vector allocates from when it grows. `'s` is
+/// the lifetime of allocations there: the `'s` of a [`Scope`], and `'a` for an arena. The values
+/// are dropped with the vector, or stay for `'s` [as a slice](Self::into_slice).
+///
+/// For `insert`, `retain` or iteration by value, use the `Vec` of `allocator_api2` with `&Arena` as
+/// its allocator (feature `allocator-api2`).
 ///
 /// # Examples
 ///
@@ -55,14 +56,14 @@ pub struct ArenaVec<'a, 's, T> {
     memory: PhantomData<&'s ()>,
 }
 
-/// A reference in which an [`ArenaVec`] can be made: `&'a Arena`, where `'s` is `'a`, or
-/// `&'a Scope<'s, '_>`. Sealed.
+/// A reference that an [`ArenaVec`] can allocate from: `&'a Arena`, where `'s` is `'a`, or `&'a
+/// Scope<'s, '_>`. Sealed.
 pub trait InArena<'a, 's>: sealed::InArena<'a, 's> {}
 
 mod sealed {
     use super::{Arena, Chunks, Scope};
 
-    /// The chunks are such that what is taken of them stays (`vec-memory-stays`).
+    /// The chunks, whose allocations stay (`vec-memory-stays`).
     pub trait InArena<'a, 's> {
         fn chunks(self) -> &'a Chunks;
     }
@@ -84,7 +85,7 @@ impl<'a> InArena<'a, 'a> for &'a Arena {}
 impl<'a, 's> InArena<'a, 's> for &'a Scope<'s, '_> {}
 
 impl<'a, 's, T> ArenaVec<'a, 's, T> {
-    /// An empty vector; allocates nothing.
+    /// Creates an empty vector; allocates nothing.
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaVec};
@@ -97,7 +98,7 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         Self::in_chunks(arena.chunks())
     }
 
-    /// What the caller makes of the vector lives for `'s`, as the chunks' memory does
+    /// References from this vector live for `'s`, as the memory of the chunks does
     /// (`vec-memory-stays`).
     pub(super) fn in_chunks(chunks: &'a Chunks) -> Self {
         ArenaVec {
@@ -114,11 +115,11 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         self.chunks
     }
 
-    /// An empty vector with room for at least `capacity` values.
+    /// Creates an empty vector with room for at least `capacity` values.
     ///
     /// # Panics
     ///
-    /// As [`reserve`](Self::reserve).
+    /// If there is no room; see [`reserve`](Self::reserve).
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaVec};
@@ -134,7 +135,7 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         vec
     }
 
-    /// Number of values that there is room for without growth.
+    /// Returns the number of values that the vector can hold without growing.
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaVec};
@@ -152,12 +153,14 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         }
     }
 
-    /// Makes room for at least `additional` more values; amortized as of `Vec`.
+    /// Reserves room for at least `additional` more values.
+    ///
+    /// The capacity at least doubles when it grows, so that the cost is amortized, as with `Vec`.
     ///
     /// # Panics
     ///
-    /// If the bytes exceed `isize::MAX`, a bounded arena is full, or a limit is reached. If the
-    /// allocator refuses, the program ends, as with `Vec`.
+    /// If the size exceeds `isize::MAX` bytes, a bounded arena is full, or the limit is reached. If
+    /// the allocator refuses, the program aborts, as with `Vec`.
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaVec};
@@ -175,12 +178,12 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         }
     }
 
-    /// As [`reserve`](Self::reserve); never panics or aborts.
+    /// Reserves room for at least `additional` more values; never panics or aborts.
     ///
     /// # Errors
     ///
-    /// If [`reserve`](Self::reserve) would panic, or the allocator refuses; the vector is
-    /// unchanged then.
+    /// If [`reserve`](Self::reserve) would panic, or the allocator refuses. The vector is unchanged
+    /// then.
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaVec};
@@ -214,7 +217,7 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         })
     }
 
-    /// Makes room for `capacity` values, which is more than there is.
+    /// Makes room for `capacity` values, more than the present capacity.
     fn grow_to(&mut self, capacity: usize) -> Result<(), AllocError> {
         let bytes = capacity.checked_mul(size_of::<T>());
         if let Some(bytes) = bytes {
@@ -234,11 +237,11 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         Ok(())
     }
 
-    /// Appends a value; O(1) amortized.
+    /// Appends a value. Amortized O(1).
     ///
     /// # Panics
     ///
-    /// As [`reserve`](Self::reserve).
+    /// If there is no room; see [`reserve`](Self::reserve).
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaVec};
@@ -256,7 +259,7 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         unsafe { self.push_within(value) };
     }
 
-    /// As [`push`](Self::push); never panics or aborts.
+    /// Appends a value, or returns it if there is no room; never panics or aborts.
     ///
     /// # Errors
     ///
@@ -289,7 +292,7 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         self.len += 1;
     }
 
-    /// Removes the last value; O(1).
+    /// Removes the last value and returns it. O(1).
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaVec};
@@ -307,7 +310,7 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         Some(unsafe { self.start.add(self.len).read() })
     }
 
-    /// Drops all values but the first `len`, even if a destructor panics.
+    /// Drops all values after the first `len`, even if a destructor panics.
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaVec};
@@ -330,7 +333,7 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         }
     }
 
-    /// Drops all values; the capacity stays.
+    /// Drops all values, and keeps the capacity.
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaVec};
@@ -345,11 +348,11 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         self.truncate(0);
     }
 
-    /// Appends a copy of each value; O(values).
+    /// Appends a copy of each value. O(n) for n values.
     ///
     /// # Panics
     ///
-    /// As [`reserve`](Self::reserve).
+    /// If there is no room; see [`reserve`](Self::reserve).
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaVec};
@@ -369,7 +372,7 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         }
     }
 
-    /// As [`extend_from_slice`](Self::extend_from_slice); never panics or aborts.
+    /// Appends a copy of each value, if there is room for all; never panics or aborts.
     ///
     /// # Errors
     ///
@@ -396,8 +399,10 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         Ok(())
     }
 
-    /// The values as a slice, which lives as long as what the arena or the scope allocates; they
-    /// are never dropped. O(1). Unused capacity is given back if nothing was allocated after it.
+    /// Returns the values as a slice that lives as long as allocations of the arena or the scope.
+    /// O(1).
+    ///
+    /// The values are never dropped. Unused capacity is freed if nothing was allocated after it.
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaVec, Scope};
@@ -421,7 +426,10 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         unsafe { self.into_row().as_mut() }
     }
 
-    /// As [`into_slice`](Self::into_slice), in a box that drops the values; O(1).
+    /// Returns the values as a boxed slice, which drops them. O(1).
+    ///
+    /// Like [`into_slice`](Self::into_slice), it frees unused capacity if nothing was allocated
+    /// after it.
     ///
     /// ```
     /// use flatslab::bump::{Arena, ArenaBox, ArenaVec};
@@ -466,8 +474,8 @@ impl<T> DerefMut for ArenaVec<'_, '_, T> {
     }
 }
 
-/// Drops the values, and gives the memory back if nothing was allocated after it and no
-/// destructor panics.
+/// Drops the values, and frees the memory if nothing was allocated after it and no destructor
+/// panics.
 impl<T> Drop for ArenaVec<'_, '_, T> {
     fn drop(&mut self) {
         // First the values: their destructors may allocate.
@@ -515,8 +523,8 @@ impl<'v, T> IntoIterator for &'v mut ArenaVec<'_, '_, T> {
     }
 }
 
-/// Appends the bytes of the text, so that `write!` formats into the vector; an error if there
-/// is no room.
+/// Appends the bytes of the text, so that `write!` formats into the vector. Returns an error if
+/// there is no room.
 impl fmt::Write for ArenaVec<'_, '_, u8> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.try_extend_from_slice(text.as_bytes())
@@ -531,7 +539,7 @@ impl<T: fmt::Debug> fmt::Debug for ArenaVec<'_, '_, T> {
     }
 }
 
-/// The values of an iterator.
+/// Collects the values of an iterator.
 ///
 /// # Errors
 ///
@@ -564,7 +572,7 @@ fn or_refuse<F: Refusal>(result: Result<(), AllocError>) -> Result<(), F::Error>
     }
 }
 
-/// Appends a formatted text; inside, the error of a formatter.
+/// Appends a formatted text. The inner result is that of the formatter.
 ///
 /// # Errors
 ///

@@ -350,6 +350,7 @@ macro_rules! allocations {
         /// # Panics
         ///
         /// If there is no room; see [`alloc`](Self::alloc).
+        ///
         /// # Examples
         ///
         /// ```

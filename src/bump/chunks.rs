@@ -497,7 +497,6 @@ impl Chunks {
     ///
     /// `place` was taken here with a layout of this size, is not used any more, and was not freed
     /// since.
-    /// free since.
     pub(super) unsafe fn take_back(&self, place: NonNull<u8>, size: usize) {
         if self.is_last(place, size) {
             // From the end, and not from the caller's pointer (`ends-in-chunk`).

@@ -1,4 +1,4 @@
-//! `ByteArena`: the owner of the size classes, from which one thread allocates; its builder.
+//! `ByteArena`: the owner of the size classes, from which one thread allocates; and its builder.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -18,14 +18,14 @@ use crate::raw::source::Source;
 
 /// An allocator of byte buffers of any size, in size classes; see the [module](super).
 ///
-/// The thread that has the arena allocates. `R` says how references to its buffers are
-/// counted: by that thread alone ([`Local`], the default), or by any thread ([`Atomic`]).
+/// The thread that owns the arena allocates. `R` says how references to its buffers are counted: by
+/// that thread alone ([`Local`], the default), or by any thread ([`Atomic`]).
 ///
-/// If it is dropped while buffers exist, the last of them frees its memory, O(chunks): 5 to 24 ms
-/// for 100,000 of them where this was measured. The drop itself, if there are none, is O(chunks),
-/// and O(buffers) if positions hold references, which it gives back.
+/// If the arena is dropped while buffers exist, dropping the last buffer frees the memory. This
+/// takes O(n) for n chunks: 5 to 24 ms for 100,000 chunks in our measurements. If no buffers exist,
+/// dropping the arena takes O(n), and O(buffers) if positions hold references, which it drops.
 pub struct ByteArena<R: References = Local> {
-    /// There until this is dropped and no buffer is in use (`core-stays`).
+    /// Valid until the arena is dropped and no buffer is in use (`core-stays`).
     core: NonNull<ArenaCore<R>>,
 }
 
@@ -40,10 +40,10 @@ impl Default for ByteArena {
 }
 
 impl ByteArena {
-    /// Creates an arena whose classes double from 64 bytes to 1 MiB, with chunks of 1 MiB, and
-    /// allocates no chunk yet.
+    /// Creates an arena whose classes double from 64 bytes to 1 MiB, with chunks of 1 MiB.
     ///
-    /// If the allocator refuses, the program ends, as with `Vec`.
+    /// It does not allocate a chunk yet. If the allocator refuses, the program aborts, as with
+    /// `Vec`.
     ///
     /// ```
     /// let arena = flatslab::bytes::ByteArena::new();
@@ -54,7 +54,7 @@ impl ByteArena {
         Self::builder().build()
     }
 
-    /// Creates an arena like [`new`](Self::new), whose buffers may go to other threads.
+    /// Creates an arena like [`new`](Self::new), whose buffers can be sent to other threads.
     ///
     /// ```
     /// let arena = flatslab::bytes::ByteArena::atomic();
@@ -68,7 +68,7 @@ impl ByteArena {
     }
 }
 
-/// The buffer, or the family's rule where there is none.
+/// Returns the buffer. If there is none, panics or aborts as all methods of the family do.
 #[inline(always)]
 #[track_caller]
 fn or_fail<B>(result: Result<B, RequestError>) -> B {
@@ -91,7 +91,7 @@ fn refused(error: RequestError) -> ! {
 impl<R: References> ByteArena<R> {
     /// # Errors
     ///
-    /// When the source refuses.
+    /// If the source refuses.
     pub(super) fn try_new(plan: Plan) -> Result<Self, AllocError> {
         let core = ArenaCore::try_new(plan)?;
         Ok(ByteArena { core })
@@ -103,15 +103,19 @@ impl<R: References> ByteArena<R> {
         unsafe { self.core.as_ref() }
     }
 
-    /// Returns an empty buffer with room for `size` bytes; O(1). At a limit, where a chunk is taken
-    /// over from another class, O(buffers of a chunk / 64).
+    /// Returns an empty buffer with room for `size` bytes.
     ///
-    /// Does not call the allocator if the class has an unused buffer.
+    /// It does not call the allocator if the class has an unused buffer.
+    ///
+    /// # Complexity
+    ///
+    /// O(1). If a limit is reached and a chunk of another class is taken over, O(n / 64) for a
+    /// chunk of n buffers.
     ///
     /// # Panics
     ///
-    /// If the size is above that of the largest class, or a limit is reached. If the allocator
-    /// refuses, the program ends, as with `Vec`. [`try_alloc`](Self::try_alloc) returns an error.
+    /// If `size` is above that of the largest class, or a limit is reached. If the allocator
+    /// refuses, the program aborts, as with `Vec`. [`try_alloc`](Self::try_alloc) returns an error.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -125,12 +129,12 @@ impl<R: References> ByteArena<R> {
         or_fail(self.try_alloc(size))
     }
 
-    /// As [`alloc`](Self::alloc); never panics or aborts.
+    /// Returns an empty buffer with room for `size` bytes, or an error; never panics or aborts.
     ///
     /// # Errors
     ///
-    /// If the size is above that of the largest class; if there is no memory for another chunk, no
-    /// chunk of another class is without a buffer in use, and no larger buffer is free.
+    /// If `size` is above that of the largest class. If there is no memory for another chunk, all
+    /// chunks of other classes have buffers in use, and no larger buffer is free.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -143,7 +147,8 @@ impl<R: References> ByteArena<R> {
         Ok(unsafe { BufMut::from_header(header, class, size) })
     }
 
-    /// A header of a buffer with room for `size` bytes, mutable from now on, and its class.
+    /// Takes a header whose buffer has room for `size` bytes, and which is mutable from now on.
+    /// Returns it with its class.
     #[inline(always)]
     fn take(&self, size: usize) -> Result<HeaderOfClass<R>, RequestError> {
         let core = self.core();
@@ -153,11 +158,11 @@ impl<R: References> ByteArena<R> {
         core.take(class)
     }
 
-    /// Returns a buffer of `size` bytes, all of them 0; O(size).
+    /// Returns a buffer of `size` bytes, all of them 0. O(n) for n bytes.
     ///
     /// # Panics
     ///
-    /// As [`alloc`](Self::alloc).
+    /// If there is no buffer; see [`alloc`](Self::alloc).
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -170,11 +175,11 @@ impl<R: References> ByteArena<R> {
         or_fail(self.try_alloc_zeroed(size))
     }
 
-    /// As [`alloc_zeroed`](Self::alloc_zeroed); never panics or aborts.
+    /// Returns a buffer of `size` bytes, all of them 0, or an error; never panics or aborts.
     ///
     /// # Errors
     ///
-    /// As for [`try_alloc`](Self::try_alloc).
+    /// If there is no buffer; see [`try_alloc`](Self::try_alloc).
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -187,11 +192,11 @@ impl<R: References> ByteArena<R> {
         Ok(buf)
     }
 
-    /// Returns a buffer with a copy of these bytes; O(bytes).
+    /// Returns a buffer with a copy of these bytes. O(n) for n bytes.
     ///
     /// # Panics
     ///
-    /// As [`alloc`](Self::alloc).
+    /// If there is no buffer; see [`alloc`](Self::alloc).
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -204,11 +209,11 @@ impl<R: References> ByteArena<R> {
         or_fail(self.try_copy(bytes))
     }
 
-    /// As [`copy`](Self::copy); never panics or aborts.
+    /// Returns a buffer with a copy of these bytes, or an error; never panics or aborts.
     ///
     /// # Errors
     ///
-    /// As for [`try_alloc`](Self::try_alloc).
+    /// If there is no buffer; see [`try_alloc`](Self::try_alloc).
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -221,13 +226,20 @@ impl<R: References> ByteArena<R> {
         Ok(unsafe { Buf::filled(header, bytes) })
     }
 
-    /// Allocates and touches memory, so that the next `count` buffers of `size` bytes call no
-    /// allocator and cause no page fault; O(count). Buffers of the class that came back,
-    /// or are left of chains, are [reclaimed](Self::reclaim) first, O(their number).
+    /// Allocates and touches memory for the next `count` buffers of `size` bytes, which then call
+    /// no allocator and cause no page fault.
+    ///
+    /// Buffers of the class that other threads returned, or that are left of chains, are
+    /// [reclaimed](Self::reclaim) first.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for `count` and the reclaimed buffers.
     ///
     /// # Errors
     ///
-    /// As for [`try_alloc`](Self::try_alloc); what was allocated before that is kept.
+    /// If there is no memory, or `size` is too large; see [`try_alloc`](Self::try_alloc). Memory
+    /// that was allocated before the error is kept.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -245,11 +257,15 @@ impl<R: References> ByteArena<R> {
         prepared.map_err(RequestError::Memory)
     }
 
-    /// Frees the buffers that came back from other threads, and those that are left of long
-    /// [chains](Buf::set_next) that were dropped. Returns their number; O(that number).
+    /// Frees the buffers that other threads returned, and the rest of dropped
+    /// [chains](Buf::set_next), and returns their number.
     ///
-    /// It is seldom needed: an allocation that finds no free buffer of its class frees up to 16
-    /// of them.
+    /// It is seldom needed: an allocation that finds no free buffer of its class frees up to 16 of
+    /// them.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for n buffers that it frees.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::atomic();
@@ -261,7 +277,7 @@ impl<R: References> ByteArena<R> {
         self.core().reclaim_all()
     }
 
-    /// Whether a buffer is of this arena.
+    /// Returns whether a buffer is from this arena.
     ///
     /// ```
     /// # use flatslab::bytes::ByteArena;
@@ -274,11 +290,15 @@ impl<R: References> ByteArena<R> {
         buf.core() == self.core
     }
 
-    /// Gives back the chunks of which no buffer is in use; O(those chunks). Buffers that
-    /// came back, or are left of chains, are [reclaimed](Self::reclaim) first, O(their number).
+    /// Frees the chunks that have no buffer in use.
     ///
-    /// An arena at its [limit](Self::builder) needs no such call: a request takes over a chunk of
-    /// another class.
+    /// Buffers that other threads returned, or that are left of chains, are
+    /// [reclaimed](Self::reclaim) first. An arena at its [limit](Self::builder) does not need this
+    /// call: a request takes over a chunk of another class.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for the freed chunks and the reclaimed buffers.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -293,8 +313,14 @@ impl<R: References> ByteArena<R> {
         self.core().shrink_to_fit();
     }
 
-    /// Statistics of the arena and its classes; allocates nothing. O(classes). Buffers that came
-    /// back, or are left of chains, are [reclaimed](Self::reclaim) first, O(their number).
+    /// Returns statistics of the arena and its classes; does not allocate.
+    ///
+    /// Buffers that other threads returned, or that are left of chains, are
+    /// [reclaimed](Self::reclaim) first.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for the classes and the reclaimed buffers.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -307,8 +333,8 @@ impl<R: References> ByteArena<R> {
         Stats::of(self.core())
     }
 
-    /// The memory of chunks, headers and tables, and which of the requested page options were
-    /// obtained.
+    /// Returns a report on the memory of chunks, headers and tables: its size, and which of the
+    /// requested page options were obtained.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -326,12 +352,12 @@ impl<R: References> ByteArena<R> {
         self.core().all_bytes()
     }
 
-    /// Where they come from.
+    /// The source of the memory.
     pub(crate) fn source(&self) -> &Source {
         self.core().source()
     }
 
-    /// Panics where an invariant does not hold.
+    /// Panics if an invariant does not hold.
     #[cfg(any(test, fuzzing))]
     #[doc(hidden)]
     pub fn check(&self) {
@@ -347,7 +373,7 @@ impl<R: References> Drop for ByteArena<R> {
     }
 }
 
-/// Bytes and buffers in use.
+/// Prints the bytes and the buffers in use.
 impl<R: References> fmt::Debug for ByteArena<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ByteArena")
@@ -360,7 +386,7 @@ impl<R: References> fmt::Debug for ByteArena<R> {
 impl<R: References> core::panic::UnwindSafe for ByteArena<R> {}
 impl<R: References> core::panic::RefUnwindSafe for ByteArena<R> {}
 
-/// What a builder of byte arenas has set.
+/// The options of a builder of byte arenas.
 #[derive(Clone, Debug)]
 pub struct Options {
     smallest: usize,
@@ -383,14 +409,14 @@ impl Options {
         }
     }
 
-    /// Bytes of a chunk. With a limit that is low it is a part of that, so that several classes
-    /// have chunks.
+    /// Bytes of a chunk. If the limit is low, a fraction of it, so that several classes have
+    /// chunks.
     fn chunk_bytes(&self) -> usize {
         let of_limit = (self.max_bytes / CHUNKS_WITHIN_LIMIT).max(1);
         self.chunk_bytes.unwrap_or(CHUNK_BYTES.min(of_limit))
     }
 
-    /// The size classes, of which each has room for a chunk of one buffer within the limit.
+    /// The size classes that have room for a chunk of one buffer within the limit.
     ///
     /// # Errors
     ///
@@ -418,12 +444,12 @@ impl Options {
 /// Bytes of a chunk, if no option says how many.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// How many chunks there are within a limit, about, if no option says how many bytes they have: a
-/// few for each class.
+/// About how many chunks a limit has room for, if no option sets the size of a chunk: a few for
+/// each class.
 const CHUNKS_WITHIN_LIMIT: usize = 64;
 
 impl ByteArena {
-    /// A builder of an arena: its classes, its limit, and where its memory comes from.
+    /// Returns a builder, with options for the arena's classes, limit and memory.
     ///
     /// ```
     /// let arena = flatslab::bytes::ByteArena::builder().smallest(1500).build();
@@ -462,8 +488,8 @@ impl<R: References> Build for ByteArena<R> {
 
 /// Options of [byte arenas](ByteArena).
 ///
-/// Of the classes [`try_build`](Self::try_build) refuses a growth factor that is not finite and
-/// above 1, a size of 0, one above 2³² − 16, and more than 64 classes.
+/// [`try_build`](Self::try_build) refuses these options: a growth factor that is not finite or not
+/// above 1, a size of 0, a size above 2³² − 16, and more than 64 classes.
 ///
 /// ```
 /// use flatslab::bytes::ByteArena;
@@ -474,7 +500,8 @@ impl<R: References> Build for ByteArena<R> {
 /// # Ok::<(), flatslab::BuildError>(())
 /// ```
 impl<R: References> Builder<ByteArena<R>> {
-    /// Bytes of the smallest buffers, 64 by default; rounded up to a multiple of 16.
+    /// Sets the bytes of the smallest buffers, 64 by default. They are rounded up to a multiple of
+    /// 16.
     ///
     /// ```
     /// let arena = flatslab::bytes::ByteArena::builder().smallest(10).build();
@@ -485,7 +512,7 @@ impl<R: References> Builder<ByteArena<R>> {
         self
     }
 
-    /// The factor between the sizes of a class and of the next one, 2.0 by default; sizes are
+    /// Sets the factor between the sizes of a class and of the next one, 2.0 by default. Sizes are
     /// rounded up to multiples of 16.
     ///
     /// ```
@@ -497,9 +524,11 @@ impl<R: References> Builder<ByteArena<R>> {
         self
     }
 
-    /// Bytes of a chunk, from which buffers of one class are cut; by default 1 MiB, or a 64th of
-    /// [`max_bytes`](Self::max_bytes), if that is less. A larger buffer has a chunk of its own, a
-    /// chunk has 2²⁰ buffers at most, and one that would exceed the limit has fewer.
+    /// Sets the bytes of a chunk, from which buffers of one class are cut.
+    ///
+    /// The default is 1 MiB, or a 64th of [`max_bytes`](Self::max_bytes) if that is less. A larger
+    /// buffer has a chunk of its own. A chunk has at most 2²⁰ buffers, and has fewer if it would
+    /// exceed the limit.
     ///
     /// ```
     /// let arena = flatslab::bytes::ByteArena::builder().chunk_bytes(4096).build();
@@ -511,9 +540,11 @@ impl<R: References> Builder<ByteArena<R>> {
         self
     }
 
-    /// Bytes of the largest request, rounded up to the size of a class; at most 2³² − 16. By
-    /// default those that were set with [`chunk_bytes`](Self::chunk_bytes), or 1 MiB, but no more
-    /// than the limit has room for.
+    /// Sets the bytes of the largest request, at most 2³² − 16. They are rounded up to the size of
+    /// a class.
+    ///
+    /// The default is the value of [`chunk_bytes`](Self::chunk_bytes) if it was set, or 1 MiB, but
+    /// no more than the limit has room for.
     ///
     /// ```
     /// let arena = flatslab::bytes::ByteArena::builder().largest(1 << 24).build();
@@ -524,13 +555,12 @@ impl<R: References> Builder<ByteArena<R>> {
         self
     }
 
-    /// The most bytes of all chunks together, with their headers; no limit by default. At least
-    /// 128 more than those of the largest buffer.
+    /// Sets the limit of the bytes of all chunks with their headers; there is no limit by default.
     ///
-    /// At the limit a request takes a chunk over from another class, if there is one of which no
-    /// buffer is in use, or a free buffer of a larger class, or is refused. A chunk of which one
-    /// buffer is in use belongs to its class, so chunks should be small: by default a 64th of the
-    /// limit.
+    /// The limit must be at least 128 bytes more than the largest buffer. At the limit a request
+    /// takes over a chunk of another class that has no buffer in use, or takes a free buffer of a
+    /// larger class, or is refused. A chunk belongs to its class while one of its buffers is in
+    /// use, so chunks should be small: by default a 64th of the limit.
     ///
     /// ```
     /// let arena = flatslab::bytes::ByteArena::builder().max_bytes(1 << 20).build();
@@ -544,7 +574,8 @@ impl<R: References> Builder<ByteArena<R>> {
         self
     }
 
-    /// [Prepares](ByteArena::prepare) `count` buffers of `size` bytes when the arena is made.
+    /// Prepares `count` buffers of `size` bytes when the arena is created; see
+    /// [`ByteArena::prepare`].
     ///
     /// ```
     /// let arena = flatslab::bytes::ByteArena::builder().prepare(1500, 100).build();
@@ -560,7 +591,8 @@ impl<R: References> Builder<ByteArena<R>> {
 }
 
 impl Builder<ByteArena<Local>> {
-    /// A builder of an arena whose buffers go to other threads, with the same options.
+    /// Returns a builder with the same options of an arena whose buffers can be sent to other
+    /// threads.
     ///
     /// ```
     /// use flatslab::bytes::{Atomic, ByteArena};

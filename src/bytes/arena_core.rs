@@ -5,35 +5,35 @@
 //! ByteArena ─→ ArenaCore ←→ Class ←→ Chunk ─→ Header ←─ Buf, BufMut
 //!                             └──────←──────────┘
 //! ```
+//! The core is at the start of a block, with its classes after it, and lives as long as the arena
+//! or a buffer. A class is the buffers of one size. The last of its buffers that became free are in
+//! its *hand*, an array of a few pointers; an allocation takes the last of them, and touches no
+//! header. The others are *banked*: a bit each, next to the number of free buffers of their chunk,
+//! so that a chunk that has no buffer in use is known as such. Several buffers at a time are moved
+//! from the hand to the bank when the hand is full, and back when it is empty (`refill.rs`). One
+//! array of all free buffers, as it was before, told nothing about a chunk without a walk over all
+//! of them, so an arena at its limit refused requests while most of its memory was free.
 //!
-//! The core stands in a block with its classes, and is there as long as the arena or a buffer. A
-//! class is the buffers of one size. Its free buffers that came back last are in its *hand*, an
-//! array of a few pointers; an allocation takes the last of them, and touches no header. The
-//! others are *banked*: a bit each, beside the number of free buffers of their chunk, so that a
-//! chunk of which no buffer is in use is known as such. Some at a time go from the hand to the
-//! bank when the hand is full, and back when it is empty (`refill.rs`). One array of all free
-//! buffers, as it was before, told nothing of a chunk without a walk over all of them, so an
-//! arena at its limit refused requests while most of its memory was free.
-//!
-//! A chunk is a block of bytes that is cut into buffers, and a block of their headers. Headers
-//! lie apart from the bytes, so that memory that is given back takes none of them along, and a
-//! buffer is the user's alone. Each takes a cache line.
+//! A chunk is a block of bytes that is cut into buffers, and a block of their headers. Headers are
+//! apart from the bytes, so that headers stay when memory is freed, and a buffer contains only the
+//! user's bytes. Each takes a cache line.
 //!
 //! # Invariants
 //!
-//! * `core-stays`: the core stands at the start of a block, with its classes after it. It is there
-//!   until the arena is dropped and no buffer is in use; then whatever comes last frees it.
+//! * `core-stays`: the core is at the start of a block, with its classes after it. It is valid
+//!   until the arena is dropped and no buffer is in use; then the last of these two events frees
+//!   it.
 //! * `bytes-limited`: each chunk is on a list of its class's. `bytes` is the sum of theirs, at most
 //!   `max_bytes`.
 //! * `closed-remaining`: once the arena is dropped, every class is closed, and no position holds a
 //!   reference. `remaining` is the number of buffers in use, or, where other threads count, of
 //!   classes that have some, and 1 more while the arena's drop runs.
-//! * `read-again`: no user code runs in this family but that of an allocator or a source of memory,
-//!   and after each call of those, what it may have changed is read again.
-//! * `owner-alone`: another thread that has a buffer uses its bytes, its header but `filled`, and,
-//!   when it gives the buffer back, `returns` of its class and then `remaining`; it reads what no
-//!   one writes. All else is the thread's alone that has the arena, and after that of the one
-//!   that frees everything.
+//! * `read-again`: the only user code that runs in this family is that of an allocator or a source
+//!   of memory. After each call of it, everything that it may have changed is read again.
+//! * `owner-alone`: another thread that has a buffer uses its bytes, its header except `filled`,
+//!   and, when it returns the buffer, `returns` of its class and then `remaining`; it also reads
+//!   memory that no thread writes. Everything else belongs to the thread that has the arena, and
+//!   after that to the thread that frees everything.
 //! * `free-once`: each header of the class's chunks that was made is free, and then either in the
 //!   hand, from `bottom` up to `top`, once, or banked; or not free, and then neither. `made` is
 //!   their number, and `banked` that of the banked ones.
@@ -43,9 +43,9 @@
 //!   next. A null stands below `bottom`.
 //! * `chunk-listed`: each chunk of the class is on that one of `lists` which its [state](State)
 //!   says. `idle_bytes` is the sum of the bytes of the idle ones.
-//! * `back-in-use`: what other threads gave back is on `returns`, and, once the arena's thread took
-//!   it, linked from `arrived` on; what is left of chains, on one thread, from `unfinished` on.
-//!   It counts as in use until it is free.
+//! * `back-in-use`: buffers that other threads returned are on `returns`, and, once the arena's
+//!   thread took them, linked from `arrived` on. The rest of chains, on one thread, is linked from
+//!   `unfinished` on. Such a buffer counts as in use until it is free.
 //! * `chunk-blocks`: a chunk's record stands at the start of a block of its own, before room for
 //!   `capacity` headers. The bytes of its `buffers` buffers, which are not more, stand in `data`,
 //!   a block of `data_bytes`, one after the other.
@@ -60,15 +60,14 @@
 //!   that of its references, which are `Buf`s, links, and references that positions hold. *Given
 //!   back*: without a reference, and stale. Where other threads count it is on its class's return
 //!   stack; on one thread it is left of a chain, and on the list of the core.
-//! * `bytes-filled`: `filled` is written by the arena's thread alone. Of a shared header of one
-//!   thread, the first `filled` bytes are initialised. Of any shared header no one writes to the
-//!   bytes.
+//! * `bytes-filled`: only the arena's thread writes `filled`. The first `filled` bytes of a shared
+//!   header of one thread are initialised. No thread writes to the bytes of any shared header.
 //! * `no-cycle`: links make no cycle. `next` changes only while the header's one reference is
-//!   borrowed exclusively, or is none: then no chain contains it but the one that it is borrowed
-//!   through, and what it is linked to cannot lead back to it.
-//! * `all-initialised`: if `is_initialised`, all bytes of the buffer are initialised, those beyond
-//!   its capacity too. Who has a mutable header writes and reads it, no one else; it stays while
-//!   the header is shared or free.
+//!   borrowed exclusively, or the header has no reference. Then the only chain that contains it is
+//!   the one through which it is borrowed, and the buffer that it is linked to cannot reach it.
+//! * `all-initialised`: if `is_initialised`, all bytes of the buffer are initialised, including
+//!   those beyond its capacity. Only the owner of a mutable header writes and reads it; it stays as
+//!   it is while the header is shared or free.
 
 use core::alloc::Layout;
 use core::cell::{Cell, UnsafeCell};
@@ -85,10 +84,10 @@ use crate::raw::packed::{Packing, Word};
 use crate::raw::returns::Returns;
 use crate::raw::source::Source;
 
-/// Which header of an arena a number leads to.
+/// The header of an arena that a number stands for.
 pub(super) type HeaderDirectory<R> = Directory<Header<R>, Chunk<R>>;
 
-/// A header, and the class that it is of.
+/// A header, and its class.
 pub(super) type HeaderOfClass<R> = (NonNull<Header<R>>, NonNull<Class<R>>);
 
 /// What an arena and its buffers share.
@@ -101,14 +100,14 @@ pub(super) struct ArenaCore<R: References> {
     pub(super) serials: Serials,
     /// References that positions hold.
     pub(super) held: Cell<u64>,
-    /// What is left of chains, on one thread.
+    /// The rest of chains, on one thread.
     pub(super) unfinished: Cell<Word>,
     pub(super) chunk_bytes: usize,
     bytes: Cell<usize>,
     max_bytes: usize,
-    /// Whether the chunks there are stay, and are all there will be.
+    /// True if no chunk is added or freed any more.
     pub(super) fixed: Cell<bool>,
-    /// Of the one class, if fixed.
+    /// The hand of the one class, if fixed.
     pub(super) hand: Cell<Option<Block>>,
     pub(super) remaining: AtomicUsize,
     counters: Counters,
@@ -116,7 +115,7 @@ pub(super) struct ArenaCore<R: References> {
     source: Source,
 }
 
-/// How an arena is made.
+/// The parameters of a new arena.
 pub(super) struct Plan {
     pub(super) classes: ClassSizes,
     pub(super) chunk_bytes: usize,
@@ -124,7 +123,7 @@ pub(super) struct Plan {
     pub(super) source: Source,
 }
 
-/// The layout of a core and its classes, and where those begin.
+/// The layout of a core and its classes, and the offset of the classes.
 fn layout<R: References>(classes: usize) -> (Layout, usize) {
     let array = Layout::array::<Class<R>>(classes).expect("64 classes at most");
     let core = Layout::new::<ArenaCore<R>>();
@@ -190,13 +189,13 @@ impl<R: References> ArenaCore<R> {
         &self.counters
     }
 
-    /// What is counted of the references to buffers.
+    /// The counts of the references to buffers.
     #[inline(always)]
     pub(super) fn tallies(&self) -> &Tallies {
         &self.tallies
     }
 
-    /// As [`tallies`](Self::tallies), of the core of a buffer that is not free.
+    /// Like [`tallies`](Self::tallies), for the core of a buffer that is not free.
     #[inline(always)]
     pub(super) fn tallies_of(header: &Header<R>) -> &Tallies {
         // SAFETY: a header that is not free keeps its core; no more than the address of this field
@@ -239,8 +238,8 @@ impl<R: References> ArenaCore<R> {
         unsafe { self.classes.add(self.class_count - 1).as_ref() }
     }
 
-    /// A buffer of a class, whose header is mutable from now on, and the class that it is of: a
-    /// larger one where there is no memory for this one.
+    /// Takes a buffer of a class, whose header is mutable from now on, or of a larger class if
+    /// there is no memory. Returns it with its class.
     #[inline(always)]
     pub(super) fn take(&self, class: &Class<R>) -> Result<HeaderOfClass<R>, RequestError> {
         if let Some(header) = class.pop_mutable() {
@@ -258,12 +257,12 @@ impl<R: References> ArenaCore<R> {
         RequestError::TooLarge(SizeError::new(size, self.sizes.largest()))
     }
 
-    /// Bytes that chunks may have besides those that there are.
+    /// Bytes that further chunks may have.
     pub(super) fn bytes_left(&self) -> usize {
         self.max_bytes - self.bytes.get()
     }
 
-    /// A chunk is added, or given back.
+    /// Counts a chunk that is added or freed.
     pub(super) fn count_bytes(&self, change: isize) {
         self.bytes.set(self.bytes.get().wrapping_add_signed(change));
     }
@@ -303,8 +302,8 @@ impl<R: References> ArenaCore<R> {
     ///
     /// # Safety
     ///
-    /// The arena is dropped, and no buffer is in use; called once, and all that other threads
-    /// did happens before.
+    /// The arena is dropped, and no buffer is in use. Called once, after everything that other
+    /// threads did.
     #[cold]
     pub(super) unsafe fn free_all(core: NonNull<Self>) {
         // SAFETY: no one else uses any of it (`core-stays`). The blocks are freed with their
@@ -333,7 +332,7 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// Panics where an invariant of the family does not hold.
+    /// Panics if an invariant of the family does not hold.
     #[cfg(any(test, fuzzing))]
     pub(super) fn check(&self) {
         use alloc::collections::BTreeSet;
@@ -395,7 +394,7 @@ impl<R: References> ArenaCore<R> {
     }
 }
 
-/// A number that goes up.
+/// A number that only increases.
 #[derive(Default)]
 pub(super) struct Counter(Cell<u64>);
 
@@ -410,7 +409,7 @@ impl Counter {
     }
 }
 
-/// What is counted apart from the classes.
+/// Counts that are not those of a class.
 #[derive(Default)]
 pub(super) struct Counters {
     pub(super) mallocs: Counter,
@@ -421,45 +420,45 @@ pub(super) struct Counters {
     pub(super) freed_chunks: Counter,
 }
 
-/// What can be had of a chunk; those of a class in one state are linked.
+/// The state of a chunk. The chunks of a class in one state are linked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// Some buffers are in use, and some are banked; all were made.
     Partial,
     /// No buffer is in use, nor in the hand.
     Idle,
-    /// Some buffers are in use, and others are to be made.
+    /// Some buffers are in use, and others are not made yet.
     Fresh,
     /// All buffers are in use, or in the hand.
     Full,
 }
 
 impl State {
-    /// All of them, in the order in which an allocation looks for a chunk: what was made before
-    /// what is to be made, which may not be touched yet.
+    /// All states, in the order in which an allocation looks for a chunk: buffers that were made
+    /// come before ones that were not, whose memory may not be touched yet.
     pub(super) const ALL: [State; 4] = [State::Partial, State::Idle, State::Fresh, State::Full];
 }
 
 /// A place of the hand.
 type Entry<R> = Option<NonNull<Header<R>>>;
 
-/// Places of the hand with the null below. They fill the class up to a power of two. With 31 of
-/// them buffers that come and go by fifties took twice as long.
+/// Places of the hand, including the null below it. They fill the class up to a power of two. With
+/// 31 places, allocating and freeing fifty buffers at a time took twice as long.
 const PLACES: usize = 768 / size_of::<usize>();
 
-/// Places of a wide hand, of 10 KiB: a thousand buffers and some. Filling an arena with 1,024
-/// buffers and emptying it at random took 10.8 ns a buffer with a narrow hand, and 5.0 with one
-/// that had a place too few.
+/// Places of a wide hand, of 10 KiB: for somewhat more than a thousand buffers. Filling an arena
+/// with 1,024 buffers and emptying it at random took 10.8 ns a buffer with a narrow hand, and 5.0
+/// ns with one that had one place too few.
 const WIDE_PLACES: usize = 1280;
 
 /// The buffers of one size. Its size is a power of two, so that an index is shifted, not
 /// multiplied.
 #[repr(C)]
 pub(super) struct Class<R: References> {
-    /// The place after the last entry of the hand. First, so that a pointer to the class is one
-    /// to it.
+    /// The place after the last entry of the hand. First, so that a pointer to the class is also
+    /// one to this field.
     top: Cell<NonNull<Entry<R>>>,
-    /// The place after the last one, or, once the hand is closed, after the first.
+    /// The end of the places, or, once the hand is closed, the place after the first.
     limit: Cell<NonNull<Entry<R>>>,
     /// The place of the first entry.
     bottom: Cell<NonNull<Entry<R>>>,
@@ -548,13 +547,13 @@ impl<R: References> Class<R> {
         Some(header)
     }
 
-    /// Takes the header of the hand that was pushed last, shared with one reference from now on,
-    /// and of so many bytes.
+    /// Takes the header of the hand that was pushed last, shared from now on, with one reference
+    /// and this number of filled bytes.
     ///
     /// # Safety
     ///
-    /// A buffer of the class has room for so many bytes, and the caller fills them before anything
-    /// else runs.
+    /// A buffer of the class has room for this many bytes, and the caller fills them before
+    /// anything else runs.
     #[inline(always)]
     pub(super) unsafe fn pop_shared(&self, filled: u32) -> Option<NonNull<Header<R>>> {
         let header = self.pop()?;
@@ -563,13 +562,13 @@ impl<R: References> Class<R> {
         Some(header)
     }
 
-    /// Pushes a free header on the hand. Returns whether the caller is to
-    /// [take some off](Self::drop_lowest) before anything else is pushed, or the
-    /// [hand is closed](Self::close_hand) and to be [emptied](Self::discard).
+    /// Pushes a free header on the hand. Returns whether the caller must [take some
+    /// off](Self::drop_lowest) before anything else is pushed, or the [hand is
+    /// closed](Self::close_hand) and must be [emptied](Self::discard).
     ///
     /// # Safety
     ///
-    /// It is the class's, made, free, and not in the hand.
+    /// The header is from this class, made, free, and not in the hand.
     #[inline(always)]
     pub(super) unsafe fn push(&self, header: NonNull<Header<R>>) -> bool {
         let place = self.top.get();
@@ -588,7 +587,7 @@ impl<R: References> Class<R> {
     ///
     /// # Safety
     ///
-    /// Each is as for [`push`](Self::push), and they leave a place of the hand.
+    /// Each header is as for [`push`](Self::push), and one place of the hand stays empty.
     #[inline]
     pub(super) unsafe fn push_all(&self, headers: impl Iterator<Item = NonNull<Header<R>>>) {
         let mut top = self.top.get();
@@ -613,12 +612,12 @@ impl<R: References> Class<R> {
         self.bottom.get().as_ptr().cast_const() != first
     }
 
-    /// Whether the hand is narrow, and has no room for so many buffers.
+    /// Whether the hand is narrow, and has no room for this number of buffers.
     pub(super) fn wants_wide_hand(&self, buffers: usize) -> bool {
         buffers >= PLACES && !self.is_widened()
     }
 
-    /// The start of the wide hand, if there is one, for its end; not in a core whose chunks are
+    /// The start of the wide hand, if there is one, to free it. `None` in a core whose chunks are
     /// fixed.
     pub(super) fn wide_hand(&self) -> Option<NonNull<u8>> {
         // SAFETY: the null stands below the first entry, in the same block (`hand-places`).
@@ -631,12 +630,12 @@ impl<R: References> Class<R> {
         Layout::array::<Entry<R>>(self.buffers.get().checked_add(2)?).ok()
     }
 
-    /// Moves to a hand in that memory. The one before is the caller's.
+    /// Moves the hand to this memory. The memory of the old hand becomes the caller's.
     ///
     /// # Safety
     ///
-    /// It is of that layout, which has at least two places and more than there are entries, and
-    /// stays as long as the class.
+    /// The memory is of this layout, which has at least two places and more than there are entries,
+    /// and stays as long as the class.
     pub(super) unsafe fn widen(&self, hand: NonNull<u8>, layout: Layout) {
         let (below, depth) = (hand.cast::<Entry<R>>(), self.depth());
         let places = layout.size() / size_of::<Entry<R>>();
@@ -660,8 +659,8 @@ impl<R: References> Class<R> {
         (0..count).filter_map(move |index| unsafe { bottom.add(index).read() })
     }
 
-    /// Takes those off the hand that were pushed first, `most` at most, which the caller has
-    /// banked.
+    /// Takes the headers off the hand that were pushed first, at most `most`, after the caller has
+    /// banked them.
     pub(super) fn drop_lowest(&self, most: usize) {
         let (bottom, depth) = (self.bottom.get(), self.depth());
         let count = most.min(depth);
@@ -678,19 +677,19 @@ impl<R: References> Class<R> {
         self.closed.get()
     }
 
-    /// The arena is dropped.
+    /// Notes that the arena is dropped.
     pub(super) fn close(&self) {
         self.closed.set(true);
     }
 
-    /// Forgets what is in the hand, for good: from now on each push says so.
+    /// Forgets the contents of the hand, for good: from now on each push reports that.
     pub(super) fn close_hand(&self) {
         self.discard();
         // SAFETY: the place after the first entry.
         self.limit.set(unsafe { self.top.get().add(1) });
     }
 
-    /// Forgets what is in the hand.
+    /// Forgets the contents of the hand.
     pub(super) fn discard(&self) {
         self.top.set(self.bottom.get());
     }
@@ -746,13 +745,13 @@ impl<R: References> Class<R> {
         &self.idle_bytes
     }
 
-    /// Counts a chunk in.
+    /// Counts a new chunk.
     pub(super) fn add(&self, buffers: u32) {
         self.chunks.set(self.chunks.get() + 1);
         self.buffers.set(self.buffers.get() + buffers as usize);
     }
 
-    /// Counts a chunk out, of whose buffers `made` were made, all of which are banked.
+    /// Subtracts a chunk, of whose buffers `made` were made, all of which are banked.
     pub(super) fn subtract(&self, buffers: u32, made: u32) {
         self.chunks.set(self.chunks.get() - 1);
         self.buffers.set(self.buffers.get() - buffers as usize);
@@ -760,7 +759,7 @@ impl<R: References> Class<R> {
         self.count_unbanked(made as usize);
     }
 
-    /// Panics where `free-once` or `hand-places` does not hold.
+    /// Panics if `free-once` or `hand-places` does not hold.
     #[cfg(any(test, fuzzing))]
     pub(super) fn check(&self, mut is_free: impl FnMut(NonNull<Header<R>>)) {
         let mut seen = alloc::collections::BTreeSet::new();
@@ -799,7 +798,7 @@ pub(super) struct Chunk<R: References> {
 const _: () = assert!(size_of::<Chunk<super::Local>>() == 64);
 
 impl<R: References> Chunk<R> {
-    /// One on no list, of whose buffers none is made.
+    /// A chunk on no list, none of whose buffers is made.
     pub(super) fn new(
         class: NonNull<Class<R>>,
         data: NonNull<u8>,
@@ -821,7 +820,7 @@ impl<R: References> Chunk<R> {
         }
     }
 
-    /// The next one on its list.
+    /// The next chunk on its list.
     pub(super) fn next(&self) -> ChunkLink<R> {
         self.next.get()
     }
@@ -835,17 +834,17 @@ impl<R: References> Chunk<R> {
         self.buffers.get()
     }
 
-    /// Headers that are there.
+    /// Number of headers that were made.
     pub(super) fn made(&self) -> u32 {
         self.made.get()
     }
 
-    /// Headers are made, or leave the bank.
+    /// Counts headers that are made, or leave the bank.
     pub(super) fn count_in_use(&self, more: u32) {
         self.in_use.set(self.in_use.get() + more);
     }
 
-    /// Headers are banked.
+    /// Counts headers that are banked.
     pub(super) fn count_banked(&self, fewer: u32) {
         self.in_use.set(self.in_use.get() - fewer);
     }
@@ -856,7 +855,7 @@ impl<R: References> Chunk<R> {
         self.data_bytes + size_of::<Self>() + headers
     }
 
-    /// Its state, by what it counts.
+    /// The state that follows from the counts.
     fn counted_state(&self) -> State {
         if self.in_use.get() == 0 {
             State::Idle
@@ -876,11 +875,11 @@ impl<R: References> Chunk<R> {
         core::iter::successors(first, |chunk| unsafe { chunk.as_ref() }.next())
     }
 
-    /// Puts it on the list of its class that its counts say.
+    /// Puts the chunk on the list of its class for its state.
     ///
     /// # Safety
     ///
-    /// `chunk` is the one, and on no list.
+    /// `chunk` is this chunk, and is on no list.
     pub(super) unsafe fn link(&self, chunk: NonNull<Self>) {
         let (class, state) = (self.class(), self.counted_state());
         self.state.set(state);
@@ -898,7 +897,7 @@ impl<R: References> Chunk<R> {
         }
     }
 
-    /// Takes it off its list.
+    /// Takes the chunk off its list.
     pub(super) fn unlink(&self) {
         let (class, next, previous) = (self.class(), self.next.take(), self.previous.take());
         match previous {
@@ -916,11 +915,11 @@ impl<R: References> Chunk<R> {
         }
     }
 
-    /// Puts it on another list of its class, if its counts say so.
+    /// Moves the chunk to another list of its class, if its state has changed.
     ///
     /// # Safety
     ///
-    /// `chunk` is the one.
+    /// `chunk` is this chunk.
     #[inline]
     pub(super) unsafe fn relink(&self, chunk: NonNull<Self>) {
         if self.state.get() != self.counted_state() {
@@ -937,14 +936,14 @@ impl<R: References> Chunk<R> {
         unsafe { chunk.add(1).cast::<Header<R>>().add(index as usize) }
     }
 
-    /// The headers that are there.
+    /// The headers that were made.
     pub(super) fn headers(chunk: NonNull<Self>) -> impl Iterator<Item = NonNull<Header<R>>> {
         // SAFETY: the chunk is there, as each caller has it.
         let made = unsafe { chunk.as_ref() }.made();
         (0..made).map(move |index| Self::header(chunk, index))
     }
 
-    /// Panics where `chunk-counted` does not hold: so many headers are banked.
+    /// Panics if `chunk-counted` does not hold, with this number of banked headers.
     #[cfg(any(test, fuzzing))]
     pub(super) fn check(&self, state: State, banked: usize) {
         assert!(self.made() <= self.buffers() && self.buffers() <= self.capacity);
@@ -987,14 +986,14 @@ impl Number {
     }
 }
 
-/// What is noted of a buffer.
+/// The record of a buffer.
 #[repr(C, align(64))]
 pub(super) struct Header<R: References> {
     counts: R,
     filled: Cell<u32>,
     number: Number,
     is_initialised: Cell<bool>,
-    /// Of the buffer's bytes.
+    /// Start of the buffer's bytes.
     start: NonNull<u8>,
     class: NonNull<Class<R>>,
     next: UnsafeCell<Option<Part<R>>>,
@@ -1006,13 +1005,13 @@ const _: () = {
     assert!(size_of::<Header<super::Atomic>>() == 64);
 };
 
-/// A reference to a part of a buffer, without what counts it.
+/// A reference to a part of a buffer, without the code that counts it.
 // In this order a copy moves the first two at once and the header by itself, which is loaded in
 // any case, and often again just after: a load of half of what was stored at once takes longer.
 // With the header first, clone and drop took 1.3 times as long as those of `Rc<[u8]>`.
 #[repr(C)]
 pub(super) struct Part<R: References> {
-    /// Not a `NonNull`, so that it is the header that tells a part from none.
+    /// Not a `NonNull`, so that the niche of `Option<Part>` is in `header`.
     pub(super) start: *mut u8,
     pub(super) len: usize,
     pub(super) header: NonNull<Header<R>>,
@@ -1027,7 +1026,7 @@ impl<R: References> Clone for Part<R> {
 
 impl<R: References> Copy for Part<R> {}
 
-/// More than a buffer has bytes.
+/// A number larger than the bytes of any buffer.
 const FREE: u32 = u32::MAX;
 
 impl<R: References> Header<R> {
@@ -1059,12 +1058,12 @@ impl<R: References> Header<R> {
         self.is_initialised.get()
     }
 
-    /// Says of a mutable header whether all bytes of its buffer are initialised
+    /// Notes whether all bytes of the buffer of a mutable header are initialised
     /// (`all-initialised`).
     ///
     /// # Safety
     ///
-    /// They are, if so.
+    /// They are initialised if `all`.
     #[inline(always)]
     pub(super) unsafe fn set_initialised(&self, all: bool) {
         self.is_initialised.set(all);
@@ -1096,7 +1095,7 @@ impl<R: References> Header<R> {
         self.filled.get() == FREE
     }
 
-    /// From free to mutable.
+    /// Makes a free header mutable.
     #[inline(always)]
     pub(super) fn take(&self) {
         debug_assert!(self.is_free());
@@ -1104,8 +1103,8 @@ impl<R: References> Header<R> {
         self.counts.start();
     }
 
-    /// From free to shared, with one reference: [`take`](Self::take) and [`share`](Self::share) in
-    /// one store.
+    /// Makes a free header shared, with one reference: [`take`](Self::take) and
+    /// [`share`](Self::share) in one store.
     #[inline(always)]
     pub(super) fn take_shared(&self, filled: u32) {
         debug_assert!(self.is_free());
@@ -1114,14 +1113,14 @@ impl<R: References> Header<R> {
         self.counts.start();
     }
 
-    /// To free; the header's class puts it on its stack.
+    /// Makes the header free; its class puts it in the hand.
     #[inline(always)]
     pub(super) fn set_free(&self) {
         debug_assert!(!self.is_free());
         self.filled.set(FREE);
     }
 
-    /// From mutable to shared, with one reference.
+    /// Makes a mutable header shared, with one reference.
     #[inline(always)]
     pub(super) fn share(&self, filled: u32) {
         debug_assert!(self.counts.is_unique());
@@ -1130,14 +1129,14 @@ impl<R: References> Header<R> {
         }
     }
 
-    /// From shared, with one reference, to mutable.
+    /// Makes a shared header with one reference mutable.
     #[inline(always)]
     pub(super) fn unshare(&self) {
         debug_assert!(self.counts.is_unique());
         self.counts.make_stale();
     }
 
-    /// What it is linked to.
+    /// The next buffer of the chain.
     ///
     /// # Safety
     ///
@@ -1148,13 +1147,13 @@ impl<R: References> Header<R> {
         unsafe { &*self.next.get() }
     }
 
-    /// What it is linked to, to be changed.
+    /// The next buffer of the chain, which can be changed.
     ///
     /// # Safety
     ///
-    /// The caller has the header's one reference borrowed exclusively as long as the result, or
-    /// the header has none and is the caller's; and the header is stale, so that positions lead
-    /// to no other.
+    /// While the result is used, the caller has the header's one reference borrowed exclusively, or
+    /// the header has no reference and belongs to the caller. The header is stale, so that
+    /// positions do not resolve to another buffer.
     #[expect(
         clippy::mut_from_ref,
         reason = "the caller borrows a handle exclusively"

@@ -1,10 +1,11 @@
-//! A buffer: `BufMut`, which its one owner fills, and `Buf`, a reference to bytes that are not
-//! written to any more. [`BufMut::freeze`] makes the one of the other, and [`Buf::try_into_mut`]
-//! takes it back; neither copies bytes.
+//! The two kinds of buffer: `BufMut`, which its one owner fills, and `Buf`, a reference to bytes
+//! that are not written to any more. [`BufMut::freeze`] turns the first into the second, and
+//! [`Buf::try_into_mut`] does the reverse; neither copies bytes.
 //!
-//! A reader of `std` wants initialised bytes. A header says of its buffer whether all of them are
-//! (`all-initialised`), so that they are filled with zeros once, and not for each read. The number
-//! of initialised bytes would be exact, but a header has room for one bit, of the whole buffer.
+//! A reader of `std` needs initialised bytes. A header says whether all bytes of its buffer are
+//! initialised (`all-initialised`), so that they are filled with zeros once, and not for each read.
+//! The number of initialised bytes would be exact, but a header has room for one bit, for the whole
+//! buffer.
 
 use core::borrow::{Borrow, BorrowMut};
 use core::cmp::Ordering;
@@ -23,10 +24,10 @@ use crate::raw::filling::Filling;
 
 /// A buffer of a [`ByteArena`](super::ByteArena) with one owner, who fills it.
 ///
-/// Its length is the number of filled bytes. Its capacity does not grow.
-/// [`freeze`](Self::freeze) makes it a [`Buf`], which can be shared; dropping it gives the buffer
-/// back, O(1), or does as the last drop of a [`Buf`] if it has a link, or its arena is gone. With
-/// [`Local`] counts, the default, neither `Send` nor `Sync`; with [`Atomic`] ones both.
+/// Its length is the number of filled bytes. Its capacity does not grow. [`freeze`](Self::freeze)
+/// turns it into a [`Buf`], which can be shared. Dropping it frees the buffer in O(1); if it has a
+/// link or its arena was dropped, it does as much as the last drop of a [`Buf`]. With [`Local`]
+/// counts, the default, it is neither `Send` nor `Sync`; with [`Atomic`] counts it is both.
 ///
 /// # Examples
 ///
@@ -42,13 +43,13 @@ use crate::raw::filling::Filling;
 /// # Ok::<(), flatslab::SizeError>(())
 /// ```
 pub struct BufMut<R: References = Local> {
-    /// Mutable (`header-state`), and this buffer's.
+    /// Mutable (`header-state`), and owned by this buffer.
     header: NonNull<Header<R>>,
-    /// The header's. A drop pushes onto its stack, and the next allocation of the class waits for
-    /// that push: with the class read from the header, which comes from the stack itself, twice
-    /// as long where sizes alternate.
+    /// The header's class. A drop pushes the header on its hand, and the next allocation of the
+    /// class waits for that push. If the class were read from the header, which comes from that
+    /// hand itself, this would take twice as long where sizes alternate.
     class: NonNull<Class<R>>,
-    /// Of the header.
+    /// The bytes of the header's buffer.
     bytes: Filling,
 }
 
@@ -60,8 +61,8 @@ unsafe impl Sync for BufMut<Atomic> {}
 impl<R: References> BufMut<R> {
     /// # Safety
     ///
-    /// The header is mutable, no one else's, and of that class. Its buffer has `capacity` bytes
-    /// from `start` on; the first `len`, and all before, are initialised.
+    /// The header is mutable, has no other owner, and is from this class. Its buffer has `capacity`
+    /// bytes from `start` on; the first `len` of them, and all before `start`, are initialised.
     #[inline(always)]
     pub(super) unsafe fn new(
         header: NonNull<Header<R>>,
@@ -83,7 +84,8 @@ impl<R: References> BufMut<R> {
     ///
     /// # Safety
     ///
-    /// The header is mutable, no one else's, and of that class; its buffer has `capacity` bytes.
+    /// The header is mutable, has no other owner, and is from this class; its buffer has `capacity`
+    /// bytes.
     #[inline(always)]
     pub(super) unsafe fn from_header(
         header: NonNull<Header<R>>,
@@ -100,7 +102,7 @@ impl<R: References> BufMut<R> {
         unsafe { self.header.as_ref() }
     }
 
-    /// Number of filled bytes.
+    /// Returns the number of filled bytes.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -112,7 +114,7 @@ impl<R: References> BufMut<R> {
         self.bytes.len()
     }
 
-    /// Whether no byte is filled.
+    /// Returns whether no byte is filled.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -124,7 +126,7 @@ impl<R: References> BufMut<R> {
         self.bytes.len() == 0
     }
 
-    /// Number of bytes, filled or not.
+    /// Returns the number of bytes, filled or not.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -136,7 +138,7 @@ impl<R: References> BufMut<R> {
         self.bytes.capacity()
     }
 
-    /// Number of bytes that are not filled.
+    /// Returns the number of bytes that are not filled.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -148,11 +150,11 @@ impl<R: References> BufMut<R> {
         self.bytes.remaining()
     }
 
-    /// Fills the next bytes with these; O(bytes).
+    /// Copies these bytes to the end of the filled ones. O(n) for n bytes.
     ///
     /// # Errors
     ///
-    /// If there is no room for all of them; none is written then.
+    /// If there is no room for all of them; none is copied then.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -167,7 +169,8 @@ impl<R: References> BufMut<R> {
         self.bytes.extend_from_slice(bytes)
     }
 
-    /// Changes the length; fills with `byte` what is added. O(bytes added).
+    /// Changes the number of filled bytes, and fills added ones with `byte`. O(n) for n added
+    /// bytes.
     ///
     /// # Errors
     ///
@@ -185,7 +188,7 @@ impl<R: References> BufMut<R> {
         self.bytes.resize(len, byte)
     }
 
-    /// Shortens it to its first `len` bytes; no effect if it is not longer.
+    /// Shortens the buffer to its first `len` filled bytes; does nothing if it is not longer.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -209,30 +212,33 @@ impl<R: References> BufMut<R> {
         self.bytes.truncate(0);
     }
 
-    /// Fills the next bytes by one call of the reader's `read`: a socket, a file. Returns how
-    /// many, at most [`remaining`](Self::remaining).
+    /// Fills the next bytes by one call of a reader's `read`, and returns how many it has read.
     ///
-    /// Call it in place of a `resize` to the capacity, a `read` and a `truncate`, which fill the
-    /// room with zeros each time. This does so once for each buffer of the arena: the first time
-    /// that the buffer is read into, its whole size class is filled with zeros, O(class). After
-    /// that it is O(1), also if the buffer was dropped and allocated again, unless
-    /// [`spare_capacity_mut`](Self::spare_capacity_mut) lent its bytes. To have it done
-    /// beforehand, read from [`std::io::empty`] into each buffer.
+    /// The reader is a socket, a file or the like. It reads at most [`remaining`](Self::remaining)
+    /// bytes.
     ///
-    /// 0 is the end of the input, as `read` says it. It is also what a full buffer returns,
-    /// without a call of `read`: make sure that there is room. For fewer bytes than there is room
-    /// for, [`take`](std::io::Read::take) so many of the reader.
+    /// Use it instead of a `resize` to the capacity, a `read` and a `truncate`, which fill the room
+    /// with zeros each time. This method does that only once for each buffer of the arena: the
+    /// first time that it reads into the buffer, it fills the whole size class with zeros,
+    /// O(class). Later calls are O(1), even if the buffer was dropped and allocated again, unless
+    /// [`spare_capacity_mut`](Self::spare_capacity_mut) lent its bytes. To do it in advance, read
+    /// from [`std::io::empty`] into each buffer.
     ///
-    /// The reader sees in its slice what earlier buffers left there.
+    /// A result of 0 means the end of the input, as with `read`. A full buffer also returns 0,
+    /// without calling `read`, so make sure that there is room. To read fewer bytes than there is
+    /// room for, use [`take`](std::io::Read::take) of the reader.
+    ///
+    /// The slice that the reader gets contains bytes that earlier buffers left there.
     ///
     /// # Errors
     ///
-    /// Those of the reader, also `Interrupted` and `WouldBlock`; the length is unchanged then.
+    /// Returns the errors of the reader, including `Interrupted` and `WouldBlock`. The length is
+    /// unchanged then.
     ///
     /// # Panics
     ///
-    /// If the reader says that it has read more bytes than it was given room for. The length is
-    /// unchanged then, and if the reader panics.
+    /// If the reader reports more bytes than it had room for, or panics itself. The length is
+    /// unchanged then.
     ///
     /// ```
     /// use std::io::Read;
@@ -259,8 +265,8 @@ impl<R: References> BufMut<R> {
         unsafe { self.bytes.read_from(reader) }
     }
 
-    /// Fills all bytes with zeros that are not filled, those beyond the capacity too: the buffer
-    /// may be allocated with another one.
+    /// Fills all bytes that are not filled with zeros, including those beyond the capacity: the
+    /// buffer may be allocated with another capacity later.
     #[cfg(feature = "std")]
     #[cold]
     #[inline(never)]
@@ -276,13 +282,14 @@ impl<R: References> BufMut<R> {
         }
     }
 
-    /// Bytes of the buffer before this part of it; all initialised, as [`new`](Self::new) says.
+    /// Bytes of the buffer before this part of it, all of which are initialised; see
+    /// [`new`](Self::new).
     #[inline(always)]
     fn before(&self) -> usize {
         self.bytes.start().addr().get() - self.header().start().addr().get()
     }
 
-    /// The bytes that are not filled, for code that writes to them and then calls
+    /// Returns the bytes that are not filled, for code that writes to them and then calls
     /// [`set_len`](Self::set_len).
     ///
     /// ```
@@ -319,7 +326,8 @@ impl<R: References> BufMut<R> {
         unsafe { self.bytes.set_len(len) };
     }
 
-    /// Turns it into a buffer that can be shared, with the filled bytes; O(1), copies nothing.
+    /// Turns the buffer into one that can be shared and is not written to any more. O(1); copies
+    /// nothing.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -394,14 +402,15 @@ impl<R: References> From<BufMut<R>> for Buf<R> {
     }
 }
 
-/// As a slice of bytes.
+/// Prints a slice of bytes.
 impl<R: References> fmt::Debug for BufMut<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
 }
 
-/// Fills the next bytes; an error beyond the capacity, with nothing of that piece written.
+/// Fills the next bytes. Returns an error if a piece does not fit; nothing of that piece is written
+/// then.
 impl<R: References> fmt::Write for BufMut<R> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.extend_from_slice(text.as_bytes())
@@ -409,7 +418,7 @@ impl<R: References> fmt::Write for BufMut<R> {
     }
 }
 
-/// Fills the next bytes, as many as there is room for; none is written to a full buffer.
+/// Fills the next bytes, as many as there is room for; writes nothing to a full buffer.
 #[cfg(feature = "std")]
 impl<R: References> std::io::Write for BufMut<R> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -428,15 +437,17 @@ impl<R: References> core::panic::RefUnwindSafe for BufMut<R> {}
 
 /// A shared, read-only reference to bytes of a [`ByteArena`](super::ByteArena).
 ///
-/// `clone` and `drop` count references, O(1); the last one gives the buffer back, and up to 64 of
-/// the [chain](Self::set_next) behind it, as far as that has no other references. The rest of a
-/// longer one keeps its bytes, and the references of its links, until it is
-/// [reclaimed](super::ByteArena::reclaim). A [slice](Self::slice) is a reference too. Buffers may
-/// outlive their arena; the last one frees its memory, O(chunks), and a chain in an arena that was
-/// dropped is freed at once, O(links). A count that reaches 2³¹, by references that were forgotten,
-/// stays there, and the buffer is never used again.
+/// `clone` and `drop` count references in O(1). A [slice](Self::slice) is a reference too. Dropping
+/// the last reference frees the buffer, and up to 64 buffers of the [chain](Self::set_next) that
+/// follows it, up to one that has other references. The rest of a longer chain keeps its bytes, and
+/// the references of its links, until it is [reclaimed](super::ByteArena::reclaim).
 ///
-/// With [`Local`] counts, the default, neither `Send` nor `Sync`; with [`Atomic`] ones both.
+/// Buffers may outlive their arena. Dropping the last of them then frees the memory of the arena,
+/// O(n) for n chunks, and dropping a chain frees it at once, O(n) for n links. If forgotten
+/// references bring a count to 2³¹, it stays there, and the buffer is never used again.
+///
+/// With [`Local`] counts, the default, it is neither `Send` nor `Sync`; with [`Atomic`] counts it
+/// is both.
 ///
 /// # Examples
 ///
@@ -452,8 +463,8 @@ impl<R: References> core::panic::RefUnwindSafe for BufMut<R> {}
 /// ```
 #[repr(transparent)]
 pub struct Buf<R: References = Local>(
-    /// Of a shared header (`header-state`), one of whose references is this one; within the bytes
-    /// that are filled (`bytes-filled`).
+    /// A part of a shared header (`header-state`), one of whose references is this one; within the
+    /// bytes that are filled (`bytes-filled`).
     Part<R>,
 );
 
@@ -481,7 +492,7 @@ impl<R: References> Buf<R> {
     ///
     /// # Safety
     ///
-    /// The header is mutable, and no one else's; its buffer has room for these bytes.
+    /// The header is mutable, and has no other owner; its buffer has room for these bytes.
     #[inline(always)]
     pub(super) unsafe fn filled(header: NonNull<Header<R>>, bytes: &[u8]) -> Self {
         // SAFETY: there is room (precondition); what is copied is not of the buffer, which no
@@ -497,8 +508,8 @@ impl<R: References> Buf<R> {
     ///
     /// # Safety
     ///
-    /// The header is shared, with one reference, which becomes this one; so many bytes of it count
-    /// as filled. No one else has it; its buffer has room for these bytes.
+    /// The header is shared, with one reference, which becomes this one, and as many of its bytes
+    /// count as filled. It has no other owner; its buffer has room for these bytes.
     #[inline(always)]
     pub(super) unsafe fn of_bytes(header: NonNull<Header<R>>, bytes: &[u8]) -> Self {
         // SAFETY: there is room (precondition); what is copied is not of the buffer, which no
@@ -510,14 +521,14 @@ impl<R: References> Buf<R> {
         }
     }
 
-    /// A link's reference, as the buffer it is.
+    /// A link as the buffer that it refers to.
     #[inline(always)]
     pub(super) fn of_link(link: &Option<Part<R>>) -> &Option<Self> {
         // SAFETY: `Buf` is transparent, and the reference that a link holds is borrowed as long.
         unsafe { &*core::ptr::from_ref(link).cast() }
     }
 
-    /// As [`of_link`](Self::of_link).
+    /// Like [`of_link`](Self::of_link), mutably.
     #[inline(always)]
     pub(super) fn of_link_mut(link: &mut Option<Part<R>>) -> &mut Option<Self> {
         // SAFETY: `Buf` is transparent, and the reference that a link holds is borrowed
@@ -525,7 +536,7 @@ impl<R: References> Buf<R> {
         unsafe { &mut *core::ptr::from_mut(link).cast() }
     }
 
-    /// The part, whose reference is none any more.
+    /// The part, whose reference this no longer counts.
     #[inline(always)]
     pub(super) fn into_part(self) -> Part<R> {
         ManuallyDrop::new(self).0
@@ -537,7 +548,7 @@ impl<R: References> Buf<R> {
         unsafe { self.0.header.as_ref() }
     }
 
-    /// Where it begins in its buffer.
+    /// The offset in its buffer.
     #[inline(always)]
     pub(super) fn offset(&self) -> usize {
         self.0.start.addr() - self.header().start().addr().get()
@@ -547,7 +558,7 @@ impl<R: References> Buf<R> {
         self.header().class().core()
     }
 
-    /// Number of bytes.
+    /// Returns the number of bytes.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -559,7 +570,7 @@ impl<R: References> Buf<R> {
         self.0.len
     }
 
-    /// Whether it has no bytes.
+    /// Returns whether there are no bytes.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -571,8 +582,10 @@ impl<R: References> Buf<R> {
         self.0.len == 0
     }
 
-    /// Number of references to the buffer: `Buf`s, links of chains, and those that positions
-    /// hold. `None` if there are 2³¹ or more, which are not counted.
+    /// Returns the number of references to the buffer: `Buf`s, links of chains, and those that
+    /// positions hold.
+    ///
+    /// Returns `None` if there are 2³¹ or more, which are not counted.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -585,7 +598,7 @@ impl<R: References> Buf<R> {
         self.header().counts().count()
     }
 
-    /// Whether this is the only reference to its buffer.
+    /// Returns whether this is the only reference to its buffer.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -600,11 +613,11 @@ impl<R: References> Buf<R> {
         self.header().counts().is_unique()
     }
 
-    /// A part of the bytes, which shares the buffer; O(1).
+    /// Returns a part of the bytes, which shares the buffer. O(1).
     ///
     /// # Panics
     ///
-    /// If the range is not within the bytes. [`try_slice`](Self::try_slice) returns `None`.
+    /// If the range is not within the bytes; [`try_slice`](Self::try_slice) returns `None`.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -624,7 +637,8 @@ impl<R: References> Buf<R> {
         }
     }
 
-    /// A part of the bytes, which shares the buffer, if the range is within them; O(1).
+    /// Returns a part of the bytes, which shares the buffer, or `None` if the range is not within
+    /// them. O(1).
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -650,8 +664,9 @@ impl<R: References> Buf<R> {
         Some(part)
     }
 
-    /// Shortens this reference to its first `len` bytes; no effect if it is not longer. The
-    /// buffer stays whole.
+    /// Shortens this reference to its first `len` bytes; does nothing if it is not longer.
+    ///
+    /// The buffer stays whole.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -663,7 +678,7 @@ impl<R: References> Buf<R> {
         self.0.len = self.0.len.min(len);
     }
 
-    /// Removes the first `count` bytes from this reference, after they were read; O(1).
+    /// Removes the first `count` bytes from this reference, after they were read. O(1).
     ///
     /// # Panics
     ///
@@ -687,7 +702,8 @@ impl<R: References> Buf<R> {
         self.0.len -= count;
     }
 
-    /// Splits off the first `count` bytes, which share the buffer; O(1).
+    /// Splits off the first `count` bytes, and returns them as a reference to the same buffer.
+    /// O(1).
     ///
     /// # Panics
     ///
@@ -707,25 +723,26 @@ impl<R: References> Buf<R> {
         head
     }
 
-    /// Whether its buffer is of that class.
+    /// Whether its buffer is from this class.
     #[inline(always)]
     pub(super) fn is_of(&self, class: NonNull<Class<R>>) -> bool {
         self.header().class_pointer() == class
     }
 
-    /// Whether the buffer has this reference alone, and no link, so that another value may take
-    /// its place.
+    /// Whether the buffer has only this reference and no link, so that other bytes may take its
+    /// place.
     #[inline(always)]
     pub(super) fn may_be_overwritten(&self) -> bool {
         self.is_unique() && self.link_ref().is_none()
     }
 
-    /// Makes it a buffer of other bytes, in the same place. All positions of the old ones are
+    /// Replaces the bytes by others, in the same buffer. All positions of the old ones become
     /// stale.
     ///
     /// # Safety
     ///
-    /// It [may be overwritten](Self::may_be_overwritten), and the buffer has room for these bytes.
+    /// [`may_be_overwritten`](Self::may_be_overwritten) is true, and the buffer has room for these
+    /// bytes.
     #[inline(always)]
     pub(super) unsafe fn overwrite(&mut self, bytes: &[u8]) {
         // Once: for all the compiler knows, the writes below change this reference.
@@ -735,11 +752,10 @@ impl<R: References> Buf<R> {
         self.0 = unsafe { Self::filled(header, bytes) }.into_part();
     }
 
-    /// Turns it into a buffer that can be filled, if it is the only reference; O(1). The result
-    /// has the bytes of this reference, and room up to the end of the buffer. A chain that
-    /// follows stays linked.
+    /// Turns this into a buffer that can be filled, if it is the only reference. O(1).
     ///
-    /// All positions of the buffer become stale.
+    /// The result has the bytes of this reference, and room up to the end of the buffer. A chain
+    /// that follows stays linked. All positions of the buffer become stale.
     ///
     /// # Errors
     ///
@@ -788,7 +804,8 @@ impl<R: References> Buf<R> {
     }
 }
 
-/// The start and the end of a range within `len` bytes. An end past `usize::MAX` is that.
+/// The start and the end of a range within `len` bytes. An end past `usize::MAX` becomes
+/// `usize::MAX`.
 fn bounds(range: impl RangeBounds<usize>, len: usize) -> (usize, usize) {
     let start = match range.start_bound() {
         Bound::Included(&start) => start,
@@ -803,7 +820,7 @@ fn bounds(range: impl RangeBounds<usize>, len: usize) -> (usize, usize) {
     (start, end)
 }
 
-/// One more reference; O(1).
+/// Adds a reference; O(1).
 impl<R: References> Clone for Buf<R> {
     #[inline(always)]
     fn clone(&self) -> Self {
@@ -888,14 +905,14 @@ impl<R: References> Ord for Buf<R> {
     }
 }
 
-/// As the slice does.
+/// Hashes the bytes as a slice does.
 impl<R: References> Hash for Buf<R> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (**self).hash(state);
     }
 }
 
-/// As a slice of bytes.
+/// Prints a slice of bytes.
 impl<R: References> fmt::Debug for Buf<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
@@ -905,7 +922,7 @@ impl<R: References> fmt::Debug for Buf<R> {
 impl<R: References> core::panic::UnwindSafe for Buf<R> {}
 impl<R: References> core::panic::RefUnwindSafe for Buf<R> {}
 
-/// Reads from the front, as [`advance`](Buf::advance) does.
+/// Reads from the front, like [`advance`](Buf::advance).
 #[cfg(feature = "bytes")]
 impl<R: References> bytes::Buf for Buf<R> {
     #[inline]
@@ -950,9 +967,9 @@ unsafe impl<R: References> bytes::BufMut for BufMut<R> {
     }
 }
 
-/// A `Bytes` that owns the buffer, and drops it with its last clone. It copies no bytes, and
-/// allocates a box for its own count, by the global allocator. One with local counts does not
-/// become a `Bytes`: that is `Send` and `Sync`.
+/// Makes a `Bytes` that owns the buffer, and drops it with its last clone. It copies no bytes, but
+/// allocates a box for its own count from the global allocator. A buffer with local counts cannot
+/// become a `Bytes`, which is `Send` and `Sync`.
 #[cfg(feature = "bytes")]
 impl From<Buf<Atomic>> for bytes::Bytes {
     fn from(buf: Buf<Atomic>) -> Self {

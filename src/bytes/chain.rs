@@ -1,4 +1,4 @@
-//! Chains of buffers: each may be linked to a next one.
+//! Chains of buffers: each buffer may be linked to a next one.
 
 use core::fmt;
 use core::iter::FusedIterator;
@@ -7,10 +7,10 @@ use super::arena_core::ArenaCore;
 use super::buf::Buf;
 use super::references::References;
 
-/// The link of a buffer was not changed, because the buffer has other references: a chain may
+/// The error of a change to the link of a buffer that has other references, because a chain may
 /// contain it.
 ///
-/// The buffer that was to be linked comes back.
+/// It returns the buffer that was to be linked.
 ///
 /// # Examples
 ///
@@ -26,7 +26,7 @@ use super::references::References;
 pub struct SharedError<T = ()>(T);
 
 impl<T> SharedError<T> {
-    /// Returns what was to be linked.
+    /// Returns the buffer that was not linked.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -55,20 +55,21 @@ impl<T> fmt::Display for SharedError<T> {
 
 impl<T> core::error::Error for SharedError<T> {}
 
-/// A buffer may be linked to a next one, and so on: a chain. The link is the buffer's, so all
-/// references to it have the same; it holds one reference on the next.
+/// A buffer can be linked to a next buffer, and that one to another: a chain. The link is part of
+/// the buffer, so all references to a buffer have the same link. A link holds one reference to the
+/// next buffer.
 ///
-/// It changes only where the buffer has one reference. Then no chain contains it, but the one
-/// through which it was reached, and so no cycle can be made. What it is linked to may have
-/// others: several chains may end in one.
+/// A link can change only while its buffer has one reference. Then the only chain that contains the
+/// buffer is the one through which it was reached, and so no cycle can be made. The buffer that it
+/// is linked to may have other references: several chains may end in the same buffer.
 ///
-/// A chain ends with its first buffer, as far as no other references keep a part. The drop frees
-/// up to 64 buffers. The rest is freed by later calls: by allocations that find no free buffer,
-/// some of it, and by [`reclaim`](super::ByteArena::reclaim), all of it. Until then its links
-/// hold their references, which others see: [`is_unique`](Buf::is_unique) says so, and a position
-/// leads to the bytes.
+/// Dropping the first buffer of a chain frees the buffers that follow, up to one that has other
+/// references. The drop frees up to 64 of them. Later calls free the rest: an allocation that finds
+/// no free buffer frees some, and [`reclaim`](super::ByteArena::reclaim) frees all. Until then the
+/// links of the rest hold their references. [`is_unique`](Buf::is_unique) counts them, and
+/// positions still resolve to the bytes.
 impl<R: References> Buf<R> {
-    /// Another reference to the next buffer of the chain; O(1).
+    /// Returns another reference to the next buffer of the chain. O(1).
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -84,7 +85,7 @@ impl<R: References> Buf<R> {
         self.next_ref().cloned()
     }
 
-    /// Borrows the next buffer of the chain; O(1).
+    /// Borrows the next buffer of the chain. O(1).
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -108,7 +109,8 @@ impl<R: References> Buf<R> {
         Self::of_link(unsafe { self.header().next() }).as_ref()
     }
 
-    /// Borrows the next buffer of the chain mutably, to replace it or link it to others; O(1).
+    /// Borrows the next buffer of the chain mutably, to replace it or to link it to others. O(1).
+    ///
     /// All positions of this buffer become stale.
     ///
     /// # Errors
@@ -134,8 +136,9 @@ impl<R: References> Buf<R> {
         Ok(self.link()?.as_mut())
     }
 
-    /// Links this buffer to another, and returns the one it was linked to; O(1). They may be of
-    /// different arenas.
+    /// Links this buffer to another, and returns the buffer that it was linked to. O(1).
+    ///
+    /// The two buffers may be from different arenas.
     ///
     /// # Errors
     ///
@@ -158,7 +161,7 @@ impl<R: References> Buf<R> {
         }
     }
 
-    /// Ends the chain with this buffer, and returns what followed; O(1).
+    /// Removes the link of this buffer, and returns the rest of the chain. O(1).
     ///
     /// # Errors
     ///
@@ -178,7 +181,7 @@ impl<R: References> Buf<R> {
         Ok(self.link()?.take())
     }
 
-    /// The link, if it may be changed. A caller that keeps it makes positions stale first.
+    /// The link, if it may change. A caller that keeps the reference makes positions stale first.
     #[inline]
     fn link(&mut self) -> Result<&mut Option<Self>, SharedError> {
         let header = self.header();
@@ -190,8 +193,9 @@ impl<R: References> Buf<R> {
         Ok(Self::of_link_mut(unsafe { header.next_mut() }))
     }
 
-    /// Iterates over the bytes of this buffer and of those that follow it, for vectored output:
-    /// `chain.parts().map(IoSlice::new)`.
+    /// Iterates over the parts of a chain: the bytes of this buffer and of each that follows.
+    ///
+    /// It serves vectored output: `chain.parts().map(IoSlice::new)`.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -204,7 +208,8 @@ impl<R: References> Buf<R> {
         Parts { next: Some(self) }
     }
 
-    /// Number of bytes of this buffer and of those that follow it in the chain; O(links).
+    /// Returns the number of bytes in this buffer and in those that follow it in the chain. O(n)
+    /// for n links.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -218,7 +223,7 @@ impl<R: References> Buf<R> {
     }
 }
 
-/// An iterator over the bytes of the buffers of a chain, of [`parts`](Buf::parts).
+/// An iterator over the bytes of each buffer of a chain, from [`parts`](Buf::parts).
 #[must_use = "iterators are lazy"]
 pub struct Parts<'b, R: References> {
     next: Option<&'b Buf<R>>,

@@ -1,14 +1,14 @@
-//! How references, buffers and arenas end.
+//! How references, buffers and arenas are dropped.
 //!
-//! On one thread the last reference pushes its header on the class's hand. Where other
-//! threads count it pushes the header's number on the class's return stack, from any thread, and
-//! the arena's thread makes it free later, a bounded number at a time.
+//! On one thread, dropping the last reference pushes its header on the class's hand. If other
+//! threads count too, it pushes the header's number on the class's return stack, from any thread,
+//! and the arena's thread frees it later, a bounded number at a time.
 //!
-//! The end of a buffer is that of the chain behind it, as far as that has no other references. So
-//! that no drop pays for all of it, the rest of a long one is left: on one thread in a list of
-//! the core, where other threads count on the return stack, each with its link. It is freed as
-//! what came back is: a few buffers at a time, when an allocation finds none free; all of it by
-//! what walks over all. So both kinds of counts have such a list, whose headers are [made
+//! Dropping a buffer also drops the chain that follows it, up to a buffer that has other
+//! references. So that no drop pays for a whole long chain, its rest is left: on one thread in a
+//! list of the core, with atomic counts on the return stack, each with its link. It is freed like
+//! returned buffers: a few at a time, when an allocation finds none free; all of it by methods that
+//! walk over everything. So both kinds of counts have such a list, whose headers are [made
 //! free](ArenaCore::reclaim) one by one.
 
 use core::ptr::NonNull;
@@ -19,16 +19,16 @@ use crate::raw::atomic::Ordering;
 use crate::raw::packed::{Packing, Word};
 use crate::raw::returns::Returns;
 
-/// How many buffers of a chain the end of its first one frees at once: some hundred nanoseconds.
+/// How many buffers of a chain the drop of its first one frees at once: some hundred nanoseconds.
 pub(super) const LINKS: usize = if cfg!(loom) { 1 } else { 64 };
 
 impl<R: References> ArenaCore<R> {
-    /// Gives one reference back, and says whether it was the last one.
+    /// Drops one reference, and returns whether it was the last one.
     ///
     /// # Safety
     ///
-    /// The header is shared, and the caller has one of its references, which is none from now
-    /// on. If it was the last the header is not used any more.
+    /// The header is shared, and the caller has one of its references and gives it up. If it was
+    /// the last, the header is not used any more.
     #[inline(always)]
     pub(super) unsafe fn drop_ref(header: NonNull<Header<R>>) -> bool {
         // SAFETY: the caller's reference keeps it there, until the count is written.
@@ -38,12 +38,12 @@ impl<R: References> ArenaCore<R> {
         it.counts().subtract() && unsafe { Self::end(header) }
     }
 
-    /// As [`drop_ref`](Self::drop_ref), where no one asks which it was: the function that follows
-    /// a last reference has no result to keep, and ends in jumps.
+    /// Like [`drop_ref`](Self::drop_ref), for callers that do not need the result: the function
+    /// that follows a last reference has no result to keep, and ends in jumps.
     ///
     /// # Safety
     ///
-    /// As for [`drop_ref`](Self::drop_ref).
+    /// The conditions of [`drop_ref`](Self::drop_ref).
     #[inline(always)]
     pub(super) unsafe fn drop_quietly(header: NonNull<Header<R>>) {
         // SAFETY: the caller's reference keeps it there, until the count is written.
@@ -55,23 +55,23 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// As [`end`](Self::end).
+    /// Like [`end`](Self::end), without the result.
     ///
     /// # Safety
     ///
-    /// As for [`end`](Self::end).
+    /// The conditions of [`end`](Self::end).
     #[inline(never)]
     unsafe fn end_quietly(header: NonNull<Header<R>>) {
         // SAFETY: the same (precondition).
         unsafe { Self::end(header) };
     }
 
-    /// Makes a header free that was shared, unless its count is saturated, and says so.
+    /// Frees a header that was shared, unless its count is saturated, and returns whether it did.
     ///
     /// # Safety
     ///
-    /// Its count [came to its end](References::subtract), or is saturated. In the first case the
-    /// caller has it, and does not use it any more.
+    /// Its last reference [was subtracted](References::subtract), or it is saturated. In the first
+    /// case the caller owns the header, and does not use it any more.
     #[inline(always)]
     unsafe fn end(header: NonNull<Header<R>>) -> bool {
         // SAFETY: a header that is not free keeps its core.
@@ -86,12 +86,12 @@ impl<R: References> ArenaCore<R> {
         is_over
     }
 
-    /// Makes a header free that was mutable, or is stale; so too what it is linked to, if the
-    /// link holds the last reference.
+    /// Frees a header that was mutable, or is stale, and its link: if that holds the last reference
+    /// to the next buffer, that one is freed too.
     ///
     /// # Safety
     ///
-    /// The caller has the header: it is not free, has no reference, and is of that class. It is
+    /// The caller owns the header: it is not free, has no reference, and is from this class. It is
     /// not used any more.
     #[inline(always)]
     pub(super) unsafe fn free(header: NonNull<Header<R>>, class: NonNull<Class<R>>) {
@@ -106,12 +106,12 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// As [`free`](Self::free), of a header with a link; along the chain, without recursion. After
-    /// [`LINKS`] buffers the rest is left for later, unless its arena is gone.
+    /// Like [`free`](Self::free), for a header with a link; along the chain, without recursion.
+    /// After [`LINKS`] buffers the rest is left for later, unless its arena was dropped.
     ///
     /// # Safety
     ///
-    /// As for [`free`](Self::free), the class apart.
+    /// The conditions of [`free`](Self::free), except for the class.
     #[cold]
     #[inline(never)]
     unsafe fn free_chain(header: NonNull<Header<R>>) {
@@ -137,12 +137,12 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// Gives the reference of a link back. Returns the header if it was the last one: it is the
-    /// caller's then, stale, and to be freed.
+    /// Drops the reference of a link. Returns the header if it was the last one: then it is stale,
+    /// and the caller owns it and must free it.
     ///
     /// # Safety
     ///
-    /// A link had a reference of that header, which is none from now on.
+    /// A link had a reference to this header, and gives it up.
     unsafe fn end_of_link(header: NonNull<Header<R>>) -> Option<NonNull<Header<R>>> {
         // SAFETY: the link's reference keeps it there (precondition).
         let it = unsafe { header.as_ref() };
@@ -155,11 +155,11 @@ impl<R: References> ArenaCore<R> {
         Some(header)
     }
 
-    /// Frees a stale header without a link, or gives it back to the thread that frees it.
+    /// Frees a stale header without a link, or returns it to the thread that frees it.
     ///
     /// # Safety
     ///
-    /// The caller has the header: it is not free, has no reference, and is of that class. It is
+    /// The caller owns the header: it is not free, has no reference, and is from this class. It is
     /// not used any more.
     #[inline(always)]
     unsafe fn give_back(header: NonNull<Header<R>>, class: NonNull<Class<R>>) {
@@ -173,11 +173,11 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// As [`give_back`](Self::give_back), on the arena's thread, which is the only one.
+    /// Like [`give_back`](Self::give_back), on the arena's thread, which is the only one.
     ///
     /// # Safety
     ///
-    /// As for [`give_back`](Self::give_back).
+    /// The conditions of [`give_back`](Self::give_back).
     #[inline(always)]
     unsafe fn give_back_here(header: NonNull<Header<R>>, class: NonNull<Class<R>>) {
         // SAFETY: a header that is not free keeps its core, with its class.
@@ -191,11 +191,13 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// A free header was pushed on the last place of its class's hand, which may be closed.
+    /// Makes room after a free header was pushed on the last place of its class's hand, which may
+    /// be closed.
     ///
     /// # Safety
     ///
-    /// The header was in use, and is not; the caller does not use the core or the buffer any more.
+    /// The header was in use, and no longer is; the caller does not use the core or the buffer any
+    /// more.
     #[cold]
     #[inline(never)]
     unsafe fn pushed_last(class: NonNull<Class<R>>) {
@@ -213,11 +215,11 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// As [`give_back`](Self::give_back), on any thread.
+    /// Like [`give_back`](Self::give_back), on any thread.
     ///
     /// # Safety
     ///
-    /// As for [`give_back`](Self::give_back).
+    /// The conditions of [`give_back`](Self::give_back).
     #[inline]
     unsafe fn give_back_to_owner(header: NonNull<Header<R>>, class: NonNull<Class<R>>) {
         // SAFETY: it is there until it is pushed, its class until this has left (`last-to-leave`).
@@ -228,12 +230,12 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// Pushes a header on the return stack of its class; `false` if that is closed.
+    /// Pushes a header on the return stack of its class; returns `false` if that is closed.
     ///
     /// # Safety
     ///
-    /// As for [`give_back`](Self::give_back), but it may have a link, and is not used any more only
-    /// if it was pushed.
+    /// The conditions of [`give_back`](Self::give_back), but the header may have a link, and may
+    /// still be used if it was not pushed.
     #[inline(always)]
     unsafe fn push_returned(header: NonNull<Header<R>>, class: NonNull<Class<R>>) -> bool {
         // SAFETY: it is there until it is pushed, its class until the caller has left
@@ -246,12 +248,12 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// Leaves a header, and the chain behind it, to be freed later; `false` if its arena was
-    /// dropped.
+    /// Leaves a header, and the chain that follows it, to be freed later; returns `false` if its
+    /// arena was dropped.
     ///
     /// # Safety
     ///
-    /// The caller has the header: it is not free, stale, and has no reference. It is not used any
+    /// The caller owns the header: it is not free, stale, and has no reference. It is not used any
     /// more if it was left.
     unsafe fn defer(header: NonNull<Header<R>>) -> bool {
         // SAFETY: a header that is not free keeps its core.
@@ -273,8 +275,8 @@ impl<R: References> ArenaCore<R> {
         true
     }
 
-    /// Makes headers free that other threads gave back to a class, or, on one thread, that are
-    /// left of chains of any: `most` at most. Returns how many.
+    /// Frees headers that other threads returned to a class, or, on one thread, that are left of
+    /// chains of any class: at most `most`. Returns their number.
     #[inline(always)]
     pub(super) fn reclaim(&self, class: &Class<R>, most: usize) -> usize {
         let list = if R::ATOMIC {
@@ -300,7 +302,7 @@ impl<R: References> ArenaCore<R> {
         count
     }
 
-    /// The header that was given back or left last, of those of a word, and the rest.
+    /// The header that was returned or left last, of a list of them, and the rest of the list.
     fn next_returned(&self, taken: Word) -> Option<(NonNull<Header<R>>, Word)> {
         let find = |number| {
             let header = self.directory().find(number);
@@ -314,12 +316,12 @@ impl<R: References> ArenaCore<R> {
         Some((find(number), rest))
     }
 
-    /// Makes a header free that was given back or left. If it is linked, the next one of its chain
-    /// is given back or left.
+    /// Frees a header that was returned or left. If it is linked, the next one of its chain is
+    /// returned or left.
     ///
     /// # Safety
     ///
-    /// It was [the next](Self::next_returned) of them, and is on no list any more.
+    /// [`next_returned`](Self::next_returned) returned it, and it is on no list any more.
     unsafe fn make_free(&self, header: NonNull<Header<R>>) {
         // SAFETY: it is there, of this core, and in use until now; who gave it back does not use it
         // any more. So no one borrows its link, which has a reference of the next one.
@@ -335,8 +337,8 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// Makes all buffers free that other threads gave back, and all that are left of chains.
-    /// Returns how many.
+    /// Frees all buffers that other threads returned, and all that are left of chains. Returns
+    /// their number.
     pub(super) fn reclaim_all(&self) -> usize {
         let mut count = 0;
         loop {
@@ -350,7 +352,7 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// The arena is dropped: gives the references back that positions hold, and frees
+    /// Closes the core of a dropped arena: drops the references that positions hold, and frees
     /// everything once no buffer is in use.
     ///
     /// # Safety
@@ -367,11 +369,11 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// As [`close`](Self::close), of one thread: what remains is counted in buffers.
+    /// Like [`close`](Self::close), for one thread: `remaining` counts buffers.
     ///
     /// # Safety
     ///
-    /// As for [`close`](Self::close).
+    /// The conditions of [`close`](Self::close).
     unsafe fn close_here(core: NonNull<Self>) {
         // SAFETY: it is there until it is closed (`core-stays`).
         let it = unsafe { core.as_ref() };
@@ -401,11 +403,12 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// Counts out a buffer of a core that is closed, of one thread.
+    /// Subtracts a buffer of a closed core of one thread.
     ///
     /// # Safety
     ///
-    /// It was in use, and is not; the caller does not use the core or the buffer any more.
+    /// The buffer was in use, and no longer is; the caller does not use the core or the buffer any
+    /// more.
     unsafe fn ended(core: NonNull<Self>) {
         // SAFETY: it is there while buffers remain (`core-stays`).
         let remaining = unsafe { &core.as_ref().remaining };
@@ -417,12 +420,12 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// As [`close`](Self::close), where other threads have buffers: what remains is counted in
-    /// classes, each of which [settles](Returns::settle) its own.
+    /// Like [`close`](Self::close), if other threads have buffers: `remaining` counts classes, each
+    /// of which [settles](Returns::settle) its own.
     ///
     /// # Safety
     ///
-    /// As for [`close`](Self::close).
+    /// The conditions of [`close`](Self::close).
     unsafe fn close_to_others(core: NonNull<Self>) {
         // SAFETY: it is there until it is closed (`core-stays`).
         let it = unsafe { core.as_ref() };
@@ -448,7 +451,7 @@ impl<R: References> ArenaCore<R> {
         unsafe { Self::settled(core) };
     }
 
-    /// A buffer of a class that is closed is gone, on any thread.
+    /// Subtracts a buffer of a closed class, on any thread.
     ///
     /// # Safety
     ///
@@ -467,7 +470,7 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// All buffers of a class are gone, or the arena's drop has done its work.
+    /// Notes that all buffers of a class are gone, or that the arena's drop has done its work.
     ///
     /// # Safety
     ///

@@ -1,8 +1,9 @@
-//! `Loc`: a position of bytes, for tables; how one is made of a buffer whose references one thread
-//! counts, and how it leads there again.
+//! `Loc`: a position of bytes, for tables; how it is made of a buffer whose references one thread
+//! counts, and how it resolves to the buffer again.
 //!
-//! A position has the number and the serial of its buffer. The number says which header to look at.
-//! The serial is the header's as long as the buffer is that one, so any two words may be looked up.
+//! A position contains the number and the serial of its buffer. The number says which header to
+//! look at. The header has that serial only as long as the buffer is the same, so it is safe to
+//! look up any two words.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -18,24 +19,24 @@ const RANGE_BITS: u32 = 20;
 
 const _: () = assert!(NUMBER_BITS + 2 * RANGE_BITS == 64);
 
-/// The position of bytes of a [`ByteArena`]: 16 bytes, `Copy`, without a
-/// lifetime.
+/// A position of bytes in a [`ByteArena`], which can be stored in tables. It has 16 bytes, is
+/// `Copy`, and has no lifetime.
 ///
-/// A position is checked at each use. It leads to the bytes that it was made of, or is an error:
-/// once the buffer is gone or was mutable, the position is [`Stale`](LocError::Stale) for ever,
-/// also if the memory is used again or was given back. No other buffer of the process has the
+/// A position is checked each time it is used. It resolves to the bytes that it was made of, or to
+/// an error. Once the buffer is freed or was mutable, the position is [`Stale`](LocError::Stale)
+/// for ever, even if the memory is used again or was freed. No two buffers of a process have the
 /// same serial.
 ///
-/// [`Buf::into_loc`](Buf::into_loc) moves a reference into a position, which keeps the
-/// bytes until [`release`](ByteArena::release). [`Buf::loc`](Buf::loc) makes one
-/// that keeps nothing.
+/// [`Buf::into_loc`](Buf::into_loc) moves a reference into a position, which keeps the bytes until
+/// [`release`](ByteArena::release). [`Buf::loc`](Buf::loc) makes a position that does not keep the
+/// bytes.
 ///
 /// # Limits
 ///
-/// It has room for a serial of 64 bits, the number of a buffer in 24 bits, and a start and a
-/// length in 20 bits each. So an arena has 2²⁴ buffers at most (chunks of one to 64 buffers take
-/// 64 of the numbers), and a part that begins more than 1,048,575 bytes into its buffer, or
-/// is longer than that, has no position.
+/// A position contains a serial of 64 bits, the number of a buffer in 24 bits, and a start and a
+/// length of 20 bits each. So an arena has at most 2²⁴ buffers, where a chunk of one to 64 buffers
+/// takes 64 of the numbers. A part that begins more than 1,048,575 bytes into its buffer, or is
+/// longer than that, has no position.
 ///
 /// # Examples
 ///
@@ -51,7 +52,7 @@ const _: () = assert!(NUMBER_BITS + 2 * RANGE_BITS == 64);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Loc {
-    /// Not 0, so that it is not that of a buffer without a position.
+    /// Not 0, which is the serial of a buffer without a position.
     serial: u64,
     place: u64,
 }
@@ -59,7 +60,7 @@ pub struct Loc {
 const _: () = assert!(size_of::<Loc>() == 16);
 
 impl Loc {
-    /// The position of a range; none if that does not fit.
+    /// The position of a range, or `None` if the range is too large.
     pub(super) fn new(serial: u64, number: u32, start: usize, len: usize) -> Option<Self> {
         let limit = 1 << RANGE_BITS;
         let fits = start < limit && len < limit;
@@ -87,7 +88,7 @@ impl Loc {
         (self.place >> RANGE_BITS) as usize % (1 << RANGE_BITS)
     }
 
-    /// Number of bytes it leads to.
+    /// Returns the number of bytes at the position.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -100,7 +101,7 @@ impl Loc {
         self.place as usize % (1 << RANGE_BITS)
     }
 
-    /// Whether it leads to no bytes.
+    /// Returns whether there are no bytes at the position.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -112,8 +113,10 @@ impl Loc {
         self.len() == 0
     }
 
-    /// The position as two words, for tables of other libraries. They mean nothing outside of
-    /// this process. The first is never 0, and `[u64::MAX; 2]` leads nowhere.
+    /// Returns the position as two words, for tables of other libraries.
+    ///
+    /// They are meaningless outside of this process. The first is never 0, and `[u64::MAX; 2]`
+    /// never resolves.
     ///
     /// ```
     /// # use flatslab::bytes::{ByteArena, Loc};
@@ -127,8 +130,9 @@ impl Loc {
         [self.serial, self.place]
     }
 
-    /// The position with these two words. Any words are accepted; one that leads nowhere is an
-    /// error when it is used.
+    /// Makes a position of two words.
+    ///
+    /// Any words are accepted. Using a position that was never made of a buffer returns an error.
     ///
     /// ```
     /// # use flatslab::bytes::{ByteArena, Loc, LocError};
@@ -155,7 +159,7 @@ impl fmt::Debug for Loc {
     }
 }
 
-/// Why a position leads nowhere, or cannot be made.
+/// The reason why a position does not resolve, or cannot be made.
 ///
 /// # Examples
 ///
@@ -169,15 +173,16 @@ impl fmt::Debug for Loc {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LocError {
-    /// It is of another arena, or was never made.
+    /// The position is from another arena, or was never made.
     Foreign,
-    /// The buffer is gone or became mutable, or, of a release, no position holds a reference.
+    /// The buffer was freed or became mutable, or a release finds that no position holds a
+    /// reference.
     Stale,
-    /// It has more bytes than the buffer, or, of one that is to be made, more than 20 bits say.
+    /// The range is longer than the buffer, or, for a new position, more than 20 bits can store.
     Range,
-    /// The arena was dropped, so no position is to be made.
+    /// The arena was dropped, so no position can be made.
     Closed,
-    /// All 2⁶⁴ serials were given out, or there is no memory to note that.
+    /// All 2⁶⁴ serials were used, or there is no memory for their record.
     TooMany,
 }
 
@@ -196,12 +201,13 @@ impl fmt::Display for LocError {
 impl core::error::Error for LocError {}
 
 impl Buf {
-    /// The position of these bytes. It holds no reference: it is stale once the last reference
-    /// is dropped. O(1).
+    /// Returns the position of these bytes. O(1).
+    ///
+    /// The position holds no reference: it is stale once the last reference is dropped.
     ///
     /// # Panics
     ///
-    /// Where [`try_loc`](Self::try_loc) returns an error.
+    /// If [`try_loc`](Self::try_loc) returns an error.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -220,12 +226,13 @@ impl Buf {
         }
     }
 
-    /// As [`loc`](Self::loc).
+    /// Returns the position of these bytes, or an error; never panics.
     ///
     /// # Errors
     ///
-    /// [`Range`](LocError::Range) if the bytes are more than a [position](Loc) has room for;
-    /// [`Closed`](LocError::Closed) if the arena was dropped; [`TooMany`](LocError::TooMany).
+    /// [`Range`](LocError::Range) if the start or the length exceeds the limit of a
+    /// [position](Loc); [`Closed`](LocError::Closed) if the arena was dropped;
+    /// [`TooMany`](LocError::TooMany) if no serial is left.
     ///
     /// ```
     /// use flatslab::bytes::{ByteArena, LocError};
@@ -259,13 +266,14 @@ impl Buf {
         loc.ok_or(LocError::Range)
     }
 
-    /// Moves this reference into a position, which keeps the bytes until it is
-    /// [released](ByteArena::release), or the arena is dropped. O(1). If buffers may have
-    /// 1 MiB or more, use [`try_into_loc`](Self::try_into_loc).
+    /// Moves this reference into a position, which keeps the bytes. O(1).
+    ///
+    /// The bytes stay until the position is [released](ByteArena::release), or the arena is
+    /// dropped. If buffers may have 1 MiB or more, use [`try_into_loc`](Self::try_into_loc).
     ///
     /// # Panics
     ///
-    /// Where [`try_into_loc`](Self::try_into_loc) returns the buffer.
+    /// If [`try_into_loc`](Self::try_into_loc) returns the buffer.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -282,11 +290,12 @@ impl Buf {
         }
     }
 
-    /// As [`into_loc`](Self::into_loc).
+    /// Moves this reference into a position, or returns it if there can be no position; never
+    /// panics.
     ///
     /// # Errors
     ///
-    /// Returns the buffer where [`try_loc`](Self::try_loc) returns an error.
+    /// Returns the buffer if [`try_loc`](Self::try_loc) returns an error.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -313,12 +322,12 @@ impl Buf {
 }
 
 impl ByteArena {
-    /// Another reference to the bytes that a position leads to; O(1).
+    /// Returns another reference to the bytes at a position. O(1).
     ///
     /// # Errors
     ///
-    /// [`Stale`](LocError::Stale) if the buffer is gone, or is or was mutable since;
-    /// [`Foreign`](LocError::Foreign) if the position is not one of this arena;
+    /// [`Stale`](LocError::Stale) if the buffer was freed, or is or was mutable since;
+    /// [`Foreign`](LocError::Foreign) if the position is not from this arena;
     /// [`Range`](LocError::Range) if it has bytes that were not filled.
     ///
     /// ```
@@ -344,16 +353,15 @@ impl ByteArena {
         Ok(unsafe { Buf::new(header, at.start().add(loc.start()), loc.len()) })
     }
 
-    /// Gives back the reference that a position holds, and returns whether it was the last one.
-    /// O(1).
+    /// Drops the reference that a position holds, and returns whether it was the last one. O(1).
     ///
-    /// References of positions are counted for each buffer, not noted in each position: of two
-    /// positions of a buffer of which one holds a reference, either gives it back.
+    /// References of positions are counted for each buffer, and not noted in each position. If a
+    /// buffer has two positions, of which one holds a reference, releasing either of them drops it.
     ///
     /// # Errors
     ///
-    /// As for [`resolve`](Self::resolve); and [`Stale`](LocError::Stale) if no position holds a
-    /// reference on the buffer, as after another release.
+    /// Returns the errors of [`resolve`](Self::resolve), and [`Stale`](LocError::Stale) if no
+    /// position holds a reference to the buffer, as after another release.
     ///
     /// ```
     /// use flatslab::bytes::{ByteArena, LocError};
@@ -382,7 +390,7 @@ impl ByteArena {
         Ok(unsafe { ArenaCore::drop_ref(header) })
     }
 
-    /// The header that a position leads to.
+    /// The header that a position refers to.
     #[inline(always)]
     fn find(&self, loc: Loc) -> Result<NonNull<Header<Local>>, LocError> {
         if let Some(header) = self.core().directory().find(loc.number()) {
@@ -406,7 +414,7 @@ impl ByteArena {
         }
     }
 
-    /// Panics where `held-counted`, `serial-once` or the number of held references does not hold.
+    /// Panics if `held-counted`, `serial-once` or the number of held references does not hold.
     #[cfg(any(test, fuzzing))]
     #[doc(hidden)]
     pub fn check_positions(&self) {

@@ -1,5 +1,5 @@
-//! Byte arenas: buffers of any size for a network, in size classes, with reference counts,
-//! chains, positions that fit in a table, and a ring.
+//! Byte arenas: reference-counted buffers of any size for networks, in size classes, with chains,
+//! positions that fit into tables, and rings.
 //!
 //! ```
 //! use flatslab::bytes::{Buf, BufMut, ByteArena, Loc};
@@ -20,9 +20,9 @@
 //!
 //! # When to use it
 //!
-//! Use it for bytes of different lengths that come and go, such as frames, messages and values
-//! of a cache, if several parts of a program read them, or tables refer to them. A request takes
-//! a buffer of the first size class that fits, in O(1). After a warm-up, or a
+//! Use it for bytes of different lengths that are allocated and freed all the time, such as frames,
+//! messages and values of a cache, if several parts of a program read them, or tables refer to
+//! them. A request takes a buffer of the first size class that fits, in O(1). After a warm-up, or a
 //! [`prepare`](ByteArena::prepare), it does not call the allocator.
 //!
 //! For objects of one type use a slab or a [`Pool`](crate::pool::Pool). For temporaries of one
@@ -30,60 +30,60 @@
 //!
 //! # One thread, or many
 //!
-//! One thread allocates from an arena. With [`Local`] counts, the default, its buffers stay on
-//! that thread. With [`Atomic`] counts, those of [`ByteArena::atomic`], buffers are filled, read,
-//! cloned and dropped on any thread, and the arena itself may be sent. Code for both is generic
-//! over `R: `[`References`].
+//! One thread allocates from an arena. With [`Local`] counts, the default, its buffers stay on that
+//! thread. With [`Atomic`] counts, as in [`ByteArena::atomic`], buffers can be filled, read, cloned
+//! and dropped on any thread, and the arena itself may be sent. Code for both is generic over `R:
+//! `[`References`].
 //!
 //! | type | is | `Send` | `Sync` |
 //! |---|---|---|---|
 //! | [`ByteArena`] | the size classes and their chunks | if `Atomic` | no |
 //! | [`BufMut`] | a buffer with one owner, which fills it | if `Atomic` | if `Atomic` |
 //! | [`Buf`] | a reference to bytes; `clone`, `slice` and `next` make more | if `Atomic` | if `Atomic` |
-//! | [`Loc`] | a position: 16 bytes, `Copy`; leads to a `Buf`, or is an error; of `Local` ones | yes | yes |
+//! | [`Loc`] | a position in a `Local` arena: 16 bytes, `Copy`; resolves to a `Buf` or an error | yes | yes |
 //! | [`Ring`] | a number of entries; the newest overwrites the oldest | if `Atomic` | no |
 //! | [`Stats`], the errors | numbers | yes | yes |
 //!
 //! The last drop of a buffer with atomic counts, on any thread, pushes it on the return stack of
-//! its class by one compare-exchange. An allocation that finds no free buffer of its class frees
-//! up to 16 of those that came back. Free buffers are used before those, so more memory is in use
+//! its class by one compare-exchange. An allocation that finds no free buffer of its class frees up
+//! to 16 of the returned ones. Free buffers are used before returned ones, so more memory is in use
 //! than with `Local` counts, where the buffer dropped last is used next.
 //!
-//! No drop pays for what many others made: of a [chain](Buf::set_next) it frees 64 buffers, and
-//! leaves the rest to later calls. What does is the end of an arena, and the last drop of a buffer
-//! whose arena is gone: O(chunks).
+//! A drop does a bounded amount of work: it frees at most 64 buffers of a [chain](Buf::set_next),
+//! and leaves the rest to later calls. The exceptions are the drop of an arena, and the last drop
+//! of a buffer whose arena was dropped, which take O(n) for n chunks.
 //!
-//! Rings for several threads are in [`sync`](crate::sync). No ring of the crate gives each entry to
-//! every reader: [how to do that](crate::sync#each-entry-to-every-reader).
+//! Rings for several threads are in [`sync`](crate::sync). No ring of the crate passes each entry
+//! to every reader: [how to do that](crate::sync#each-entry-to-every-reader).
 //!
 //! # What it costs
 //!
-//! A buffer takes 64 bytes of header besides its own, and less than one in tables. Headers lie in
-//! blocks of their own. Classes double from 64 bytes to 1 MiB unless the builder says
-//! otherwise, so up to half of a buffer is unused. With a [growth](crate::Builder::growth) of
-//! 1.25 at most a fifth is unused, but there are more classes, each with its chunks.
+//! A buffer takes 64 bytes of header in addition to its own, and less than one byte in tables.
+//! Headers are in separate blocks. Classes double from 64 bytes to 1 MiB unless the builder says
+//! otherwise, so up to half of a buffer is unused. With a [growth](crate::Builder::growth) of 1.25
+//! at most a fifth is unused, but there are more classes, each with its chunks.
 //!
-//! An allocation that finds no free buffer makes the next 16 of its chunk. If the chunk has no
-//! more, it allocates a chunk, which is not touched. [`prepare`](ByteArena::prepare) does both
-//! beforehand, and touches the memory.
+//! An allocation that finds no free buffer creates the next 16 of its chunk. If the chunk has no
+//! more, it allocates a chunk, which is not touched. [`prepare`](ByteArena::prepare) does both in
+//! advance, and touches the memory.
 //!
-//! A chunk belongs to its class as long as one of its buffers is in use. At a
+//! A chunk belongs to its class while one of its buffers is in use. At a
 //! [limit](crate::Builder::max_bytes), or if the allocator refuses, a request takes over a chunk of
-//! another class of which none is, if there is one. The classes know such chunks, so it looks at no
-//! buffers. With atomic counts it takes in 1,024 of the buffers that came back at most; if there
-//! were more, the next requests take those in, or [`reclaim`](ByteArena::reclaim) does.
+//! another class that has no buffer in use, if there is one. The classes know such chunks, so the
+//! request looks at no buffers. With atomic counts it reclaims at most 1,024 returned buffers; if
+//! there are more, the next requests reclaim those, or [`reclaim`](ByteArena::reclaim) does.
 //!
 //! # Coming from `bytes`
 //!
 //! | there | here |
 //! |---|---|
 //! | `BytesMut::with_capacity(n)` | [`ByteArena::alloc`]; it does not grow |
-//! | `Bytes` | `Buf<Atomic>`, which becomes one with the feature `bytes` |
+//! | `Bytes` | `Buf<Atomic>`; with the feature `bytes` it converts into `Bytes` |
 //! | `freeze`, `slice`, `split_to`, `advance`, `truncate`, `clone` | the same |
 //! | `Bytes::copy_from_slice` | [`ByteArena::copy`] |
 //! | `Bytes::try_into_mut` | [`Buf::try_into_mut`] |
 //! | `Chain` | [`Buf::set_next`], [`Buf::parts`] |
-//! | `read_buf` of `tokio`, which takes a `BytesMut` | [`BufMut::read_from`], of a reader of `std`; with the feature `bytes` a `BufMut` goes to `read_buf` itself |
+//! | `read_buf` of `tokio`, which takes a `BytesMut` | [`BufMut::read_from`], with a reader of `std`; with the feature `bytes` a `BufMut` can be passed to `read_buf` itself |
 //!
 //! # Coming from `go-slab`
 //!
@@ -95,19 +95,19 @@
 //! | `BufToLoc`, `LocToBuf`, `LocAddRef`, `LocDecRef` | [`Buf::loc`], [`Buf::into_loc`]; [`resolve`](ByteArena::resolve), [`release`](ByteArena::release) |
 //! | `Owns`, `Stats` | [`owns`](ByteArena::owns), [`stats`](ByteArena::stats) |
 //!
-//! Its totals, and what each says of a class, with the feature `stats`, for both kinds of counts:
+//! The statistics for both kinds of counts. Some fields need the feature `stats`:
 //!
 //! | there | here |
 //! |---|---|
 //! | `totSlabClasses` | [`size_classes`](Stats::size_classes) |
 //! | `totAllocs`, which counts refused ones too | [`requests`](Stats::requests) |
-//! | `totAddRefs`, `totDecRefs` | `add_refs`, `dec_refs`: all of them, also by `next`, of positions and of links |
+//! | `totAddRefs`, `totDecRefs` | `add_refs`, `dec_refs`: all references, including those of `next`, positions and links |
 //! | `totDecRefZeroes` | `dec_ref_zeroes` |
 //! | `totGetNexts`, `totSetNexts` | `get_nexts`, `set_nexts` |
 //! | `totMallocs`, `totMallocErrs` | [`mallocs`](Stats::mallocs), [`malloc_errs`](Stats::malloc_errs) |
 //! | `totTooBigErrs` | [`too_large_errs`](Stats::too_large_errs) |
 //! | `totAddSlabErrs` | [`add_chunk_errs`](Stats::add_chunk_errs) |
-//! | `totPushFreeChunks`, `totPopFreeChunks` | [`frees`](Stats::frees), also of `BufMut`s; [`allocs`](Stats::allocs) |
+//! | `totPushFreeChunks`, `totPopFreeChunks` | [`frees`](Stats::frees), including `BufMut`s; [`allocs`](Stats::allocs) |
 //! | `totPopFreeChunkErrs` | [`pop_free_errs`](Stats::pop_free_errs): requests that got no buffer |
 //! | of a class: `numSlabs`, `chunkSize` | [`chunks`](ClassStats::chunks), [`size`](ClassStats::size) |
 //! | `numChunks`, `numChunksFree`, `numChunksInUse` | [`buffers`](ClassStats::buffers), [`free`](ClassStats::free), [`in_use`](ClassStats::in_use) |
@@ -163,7 +163,7 @@ pub use stats::{ClassStats, Stats};
 #[cfg(feature = "zerocopy")]
 pub use views::ViewError;
 
-/// Why a request got no buffer.
+/// The reason why a request got no buffer.
 ///
 /// # Examples
 ///
@@ -176,7 +176,7 @@ pub use views::ViewError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// More bytes were asked for than the largest buffer has.
+    /// The request is for more bytes than the largest buffer has.
     TooLarge(SizeError),
     /// No buffer of the class is free, nor a larger one, and there is no memory for more.
     Memory(AllocError),

@@ -1,14 +1,14 @@
-//! `ci/loom.sh`: every way in which two threads can meet in buffers with atomic counts.
+//! `ci/loom.sh`: every order in which two threads can act on buffers with atomic counts.
 //!
-//! Bytes are not loom's, so it does not see who reads and writes them. Beside each place that
-//! bytes can have stands a witness, which is touched wherever the bytes are.
+//! Loom does not know about bytes, so it does not see who reads and writes them. So each place that
+//! bytes can have is paired with a witness, which is touched wherever the bytes are.
 
 use super::{Atomic, ByteArena};
 use crate::raw::atomic::thread;
 use crate::raw::witness::{Memory, Witnesses, model, start};
 
-/// An arena of chunks of one buffer, up to so many bytes: a buffer that came back is used again,
-/// and one that did not is no neighbour of the next.
+/// An arena of chunks of one buffer, of up to this many bytes: a buffer that was returned is used
+/// again, and one that was not is no neighbour of the next.
 fn make_up_to(memory: &Memory, largest: usize) -> ByteArena<Atomic> {
     let builder = ByteArena::builder().atomic().smallest(16).largest(largest);
     builder.chunk_bytes(16).pages(memory.pages()).build()

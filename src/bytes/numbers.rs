@@ -1,15 +1,15 @@
-//! Numbers of buffers: that of a header, by which one word says which buffer is meant, and serials,
-//! which no two buffers ever have. A position is made of both.
+//! Numbers that identify buffers: the number of a header, which is one word, and serials, which no
+//! two buffers ever share. A position contains both.
 //!
-//! A number of a header takes 24 bits. Numbers are given out by pages, so that a chunk of any
-//! number of buffers takes a whole number of entries, and a number leads to its header by two
-//! loads. A serial takes 64 bits, and is given out once in a process.
+//! The number of a header takes 24 bits. Numbers are allocated in pages, so that a chunk of any
+//! number of buffers takes a whole number of entries, and two loads find the header with a number.
+//! A serial takes 64 bits, and is used once in a process.
 //!
 //! # Invariants
 //!
-//! * `page-headers`: a page that is in use leads to headers in a row, of `bytes` bytes, which are
-//!   there, and each has the number that leads to it. The others are linked from `free` on, and
-//!   their `bytes` are 0.
+//! * `page-headers`: a page that is in use has headers in a row, of `bytes` bytes, which are valid,
+//!   and each of them has its number. The others are linked from `free` on, and their `bytes` are
+//!   0.
 //! * `pages-promised`: there is room for `promised` pages, and no more are in use; at most
 //!   [`PAGES`]. `banks` has an entry for each of `pages`.
 //! * `bank-bits`: the bank of a page that is in use names its chunk, and has a bit for each of its
@@ -30,30 +30,31 @@ use crate::raw::source::Source;
 /// Bits of a number.
 pub(super) const NUMBER_BITS: u32 = 24;
 
-/// Bits of the place within a page. A chunk of one buffer takes a page too, so with more of them
-/// there could be fewer such chunks; with fewer a chunk of many buffers takes more entries.
+/// Bits of the place within a page. A chunk of one buffer takes a page too, so with more bits the
+/// number of such chunks would be smaller; with fewer bits a chunk of many buffers takes more
+/// entries.
 const PLACE_BITS: u32 = 6;
 
-/// Headers that a page leads to.
+/// Headers of a page.
 pub(super) const PAGE_HEADERS: u32 = 1 << PLACE_BITS;
 
 /// The most pages.
 const PAGES: usize = 1 << (NUMBER_BITS - PLACE_BITS);
 
-/// The number of no page.
+/// A number that no page has.
 pub(super) const NO_PAGE: u32 = PAGES as u32;
 
-/// What a look-up needs of a page: two words, so that its place is found by a shift.
+/// The part of a page that a look-up needs: two words, so that its place is found by a shift.
 struct Page<H> {
-    /// Of a page that is not in use, not a pointer but the next such page.
+    /// For a page that is not in use, the next such page instead of a pointer.
     headers: NonNull<H>,
-    /// Bytes of the headers, so that a place is compared as the offset that it becomes: a word,
-    /// because of a narrower one the compiler makes both.
+    /// Bytes of the headers, so that a place can be compared as the offset that it becomes. A whole
+    /// word: if it were narrower, the compiler would keep both widths.
     bytes: usize,
 }
 
 impl<H> Page<H> {
-    /// One that is not in use, before that one in their list.
+    /// A page that is not in use, before `next` in their list.
     fn unused(next: u32) -> Self {
         let link = core::ptr::without_provenance_mut(next as usize + 1);
         Page {
@@ -62,7 +63,7 @@ impl<H> Page<H> {
         }
     }
 
-    /// The next one that is not in use, of one that is not.
+    /// The next page that is not in use, after this one.
     fn next_unused(self) -> u32 {
         debug_assert!(self.bytes == 0);
         self.headers.addr().get() as u32 - 1
@@ -81,7 +82,7 @@ impl<H> Copy for Page<H> {}
 /// Which headers of a page are banked: free, and not in the hand of their class. Beside the pages,
 /// because a look-up does not need it.
 struct Bank<C> {
-    /// Whose the headers are.
+    /// The chunk of the headers.
     chunk: NonNull<C>,
     free: u64,
     /// The next page of the chunk with such headers.
@@ -124,8 +125,8 @@ impl<H> Iterator for Drawn<H> {
     }
 }
 
-/// Which header a number leads to, and of which chunk that is. It knows of a header how many bytes
-/// it has, and of a chunk nothing.
+/// Finds the header with a number, and its chunk. It knows the size of a header, and nothing about
+/// a chunk.
 pub(super) struct Directory<H, C> {
     pages: Row<Page<H>>,
     banks: Row<Bank<C>>,
@@ -139,7 +140,7 @@ pub(super) fn bit(number: u32) -> (u32, u64) {
     (number >> PLACE_BITS, 1 << (number % PAGE_HEADERS))
 }
 
-/// Pages that as many headers take.
+/// Pages for this many headers.
 fn pages(headers: u32) -> usize {
     headers.div_ceil(PAGE_HEADERS) as usize
 }
@@ -165,7 +166,7 @@ impl<H, C> Directory<H, C> {
         (offset < page.bytes).then(|| unsafe { page.headers.byte_add(offset) })
     }
 
-    /// All headers that are there.
+    /// All headers that were made.
     pub(super) fn headers(&self) -> impl Iterator<Item = NonNull<H>> + '_ {
         let pages = (0..self.pages.len()).filter_map(|index| self.pages.get(index));
         pages.flat_map(|page| {
@@ -175,26 +176,26 @@ impl<H, C> Directory<H, C> {
         })
     }
 
-    /// Whether a chunk of as many buffers can be promised its numbers without an allocation.
+    /// Whether a chunk of this many buffers can be promised numbers without an allocation.
     pub(super) fn has_room(&self, headers: u32) -> bool {
         let room = self.pages.capacity().min(self.banks.capacity());
         self.promised.get() + pages(headers) <= room.min(PAGES)
     }
 
-    /// Whether there are numbers left for a chunk of as many buffers.
+    /// Checks that there are numbers left for a chunk of this many buffers.
     ///
     /// # Errors
     ///
-    /// When there are none.
+    /// If too few are left.
     pub(super) fn check_left(&self, headers: u32) -> Result<(), AllocError> {
         Self::check_pages(self.promised.get() + pages(headers))
     }
 
-    /// Whether `chunks` chunks of as many buffers could have numbers, if no others did.
+    /// Checks that `chunks` chunks of this many buffers could have numbers, if no others did.
     ///
     /// # Errors
     ///
-    /// When they could not.
+    /// If they could not.
     pub(super) fn check_numbers(chunks: usize, headers: u32) -> Result<(), AllocError> {
         Self::check_pages(chunks.saturating_mul(pages(headers)))
     }
@@ -209,11 +210,11 @@ impl<H, C> Directory<H, C> {
         Ok(())
     }
 
-    /// Makes room for a chunk of as many buffers.
+    /// Makes room for a chunk of this many buffers.
     ///
     /// # Errors
     ///
-    /// When there are no more numbers, or the source refuses; nothing has changed then.
+    /// If too few numbers are left, or the source refuses; nothing has changed then.
     pub(super) fn make_room(&self, headers: u32) -> Result<(), AllocError> {
         self.check_left(headers)?;
         self.pages
@@ -222,19 +223,19 @@ impl<H, C> Directory<H, C> {
         self.banks.try_reserve(self.promised.get() + pages(headers))
     }
 
-    /// Promises a chunk of as many buffers its numbers: [there is room](Self::has_room).
+    /// Promises numbers to a chunk of this many buffers, for which [there is room](Self::has_room).
     pub(super) fn promise(&self, headers: u32) {
         assert!(self.has_room(headers), "pages-promised");
         self.promised.set(self.promised.get() + pages(headers));
     }
 
-    /// Takes back what was promised a chunk, whose numbers were given back.
+    /// Takes back the promise to a chunk whose numbers were freed.
     pub(super) fn release(&self, headers: u32) {
         self.promised.set(self.promised.get() - pages(headers));
     }
 
-    /// Takes a page that was promised, for a chunk's header that is its first. Returns its
-    /// number.
+    /// Takes a page that was promised, for the first of a chunk's headers in it. Returns the number
+    /// of that header.
     pub(super) fn take(&self, headers: NonNull<H>, chunk: NonNull<C>) -> u32 {
         let page = Page {
             headers,
@@ -262,7 +263,8 @@ impl<H, C> Directory<H, C> {
         index << PLACE_BITS
     }
 
-    /// Has a page lead to one more header, after the one with that number. Returns its number.
+    /// Adds one more header to a page, after the one with this number. Returns the number of the
+    /// new header.
     pub(super) fn extend(&self, number: u32) -> u32 {
         let index = (number >> PLACE_BITS) as usize;
         let page = self.pages.get(index).expect("page-headers");
@@ -271,21 +273,21 @@ impl<H, C> Directory<H, C> {
         number + 1
     }
 
-    /// The page of a header, the address of its first header, and how many bytes those have.
+    /// The page of a header, the address of the page's first header, and the bytes of its headers.
     pub(super) fn page_of(&self, number: u32) -> (u32, usize, usize) {
         let page = number >> PLACE_BITS;
         let Page { headers, bytes } = self.pages.get(page as usize).expect("page-headers");
         (page, headers.addr().get(), bytes)
     }
 
-    /// The chunk of the headers of a page, which there is.
+    /// The chunk of the headers of a page that is in use.
     #[inline]
     pub(super) fn chunk_of(&self, page: u32) -> NonNull<C> {
         self.banks.get(page as usize).expect("pages-promised").chunk
     }
 
-    /// Banks free headers of a page, by their [bits](bit), which is of the chunk that has this
-    /// `top`.
+    /// Banks free headers of a page, by their [bits](bit). The page belongs to the chunk that has
+    /// this `top`.
     #[inline]
     pub(super) fn bank(&self, page: u32, bits: u64, top: &Cell<u32>) {
         let mut bank = self.banks.get(page as usize).expect("pages-promised");
@@ -297,8 +299,8 @@ impl<H, C> Directory<H, C> {
         self.banks.set(page as usize, bank);
     }
 
-    /// Takes headers of the first page of a chunk off the bank, `most` at most; none if it has
-    /// none.
+    /// Takes at most `most` headers of the first page of a chunk off the bank, if it has banked
+    /// headers.
     pub(super) fn draw(&self, top: &Cell<u32>, most: usize) -> Option<Drawn<H>> {
         let page = top.get() as usize;
         let mut bank = self.banks.get(page)?;
@@ -333,7 +335,7 @@ impl<H, C> Directory<H, C> {
         })
     }
 
-    /// Gives the page of a number back, whose headers were all banked or not used.
+    /// Frees the page of a number, whose headers were all banked or not used.
     pub(super) fn give_back(&self, number: u32) {
         let index = number >> PLACE_BITS;
         let page = Page::unused(self.free.replace(index));
@@ -351,14 +353,14 @@ impl<H, C> Directory<H, C> {
 /// The high words that were taken, in this process.
 static WORDS: Count = Count::new(0);
 
-/// Where the serials of an arena come from.
+/// The source of the serials of an arena.
 pub(super) struct Serials {
-    /// The serial that was given out last. Its low word is full before there is a first.
+    /// The serial that was used last. At first its low word is full.
     last: Cell<u64>,
     words: Row<u32>,
 }
 
-/// Takes the next high word of the process; `None` once there is none.
+/// Takes the next high word of the process, or `None` if all were taken.
 fn next_word(words: &Count) -> Option<u32> {
     // Relaxed: each word is taken once (`word-once`), and nothing else is to be seen with it.
     let next = |last: usize| Some(last + 1).filter(|&it| it < u32::MAX as usize);
@@ -367,7 +369,7 @@ fn next_word(words: &Count) -> Option<u32> {
 }
 
 impl Serials {
-    /// Allocates nothing.
+    /// Creates a source that has allocated nothing.
     pub(super) fn new(source: Source) -> Self {
         Serials {
             last: Cell::new(u32::MAX.into()),
@@ -375,16 +377,16 @@ impl Serials {
         }
     }
 
-    /// Allocates what the first 2^32 serials need.
+    /// Allocates the memory for the first 2^32 serials.
     ///
     /// # Errors
     ///
-    /// When the source refuses.
+    /// If the source refuses.
     pub(super) fn prepare(&self) -> Result<(), AllocError> {
         self.words.try_reserve(1)
     }
 
-    /// The next serial; none if there is none.
+    /// Returns the next serial, or `None` if all were used.
     #[inline]
     pub(super) fn next(&self) -> Option<u64> {
         if self.last.get() as u32 == u32::MAX {
@@ -408,7 +410,7 @@ impl Serials {
         Some(())
     }
 
-    /// Whether a serial was given out here, or could be.
+    /// Whether this arena could have used a serial.
     pub(super) fn knows(&self, serial: u64) -> bool {
         let word = (serial >> 32) as u32;
         let mut words = (0..self.words.len()).rev();

@@ -1,22 +1,22 @@
 //! How the references to a buffer are counted: on one thread, or on many.
 //!
-//! `R: References` is the choice, and what a header counts: [`Local`] and [`Atomic`] are the
-//! counts themselves. What else the choice decides, how a buffer and an arena end, stands with
-//! what both have in common (`drop.rs`), by [`References::ATOMIC`].
+//! `R: References` is the choice, and the type that counts in each header: [`Local`] or [`Atomic`].
+//! The choice also decides how a buffer and an arena are freed. That is in `drop.rs`, next to the
+//! code that both have in common, and depends on [`References::ATOMIC`].
 //!
 //! # Invariants
 //!
-//! * `count-less-one` (local): `others` is the count less one, so that the end and the saturation
-//!   of the count are one test, of the sign. It is 0 unless the header is shared, or is left of a
-//!   chain: then it is the link to what was left before. Below 0 the count is saturated: it stays
-//!   so, and the buffer is never free again.
+//! * `count-less-one` (local): `others` is the count less one, so that one test, of the sign, finds
+//!   both the end of the count and its saturation. It is 0 unless the header is shared, or is left
+//!   of a chain: then it is the link to the header that was left before. Below 0 the count is
+//!   saturated: it stays so, and the buffer is never free again.
 //! * `held-counted` (local): `held` references are those of positions, at most the count.
-//! * `serial-once` (local): `serial` is 0, or one that no other header has or had; 0 unless the
-//!   header is shared. So a position whose serial is a header's leads to the bytes it was made
-//!   of.
-//! * `count-saturates` (atomic): `count` is at least the number of references. One of [`MOST`] or
-//!   more is saturated: drops that see it do not lower it, and clones set it to a number that
-//!   those which saw it before cannot bring below [`MOST`]. The buffer is never given back then.
+//! * `serial-once` (local): `serial` is 0, or a number that no other header has or had; it is 0
+//!   unless the header is shared. So a position with the serial of a header refers to the bytes
+//!   that it was made of.
+//! * `count-saturates` (atomic): `count` is at least the number of references. At [`MOST`] or more
+//!   it is saturated: drops that see it do not lower it, and clones set it to a number that the
+//!   threads which saw it before cannot bring below [`MOST`]. The buffer is never returned then.
 
 #![expect(
     private_interfaces,
@@ -31,7 +31,7 @@ use crate::raw::atomic::Count;
 use crate::raw::atomic::{AtomicU32, Ordering};
 use crate::raw::packed::Word;
 
-/// How references to a buffer are counted: [`Local`] or [`Atomic`]. Sealed.
+/// The way in which references to a buffer are counted: [`Local`] or [`Atomic`]. Sealed.
 ///
 /// # Examples
 ///
@@ -45,38 +45,38 @@ use crate::raw::packed::Word;
 /// assert_eq!(greet(&ByteArena::new()), *greet(&ByteArena::atomic()));
 /// ```
 pub trait References: Sized + 'static {
-    /// Whether other threads count, too.
+    /// True if other threads count, too.
     #[doc(hidden)]
     const ATOMIC: bool;
 
-    /// Those of a free header.
+    /// Creates the counts of a free header.
     #[doc(hidden)]
     fn new() -> Self;
 
-    /// The header was free, and has one reference.
+    /// Sets the count of a free header to one reference.
     #[doc(hidden)]
     fn start(&self);
 
-    /// Whether the caller's reference is the only one. If no other thread borrows that, none can
-    /// make another.
+    /// Returns whether the caller's reference is the only one. If no other thread borrows that
+    /// reference, no thread can make another.
     #[doc(hidden)]
     fn is_unique(&self) -> bool;
 
-    /// The number of references; `None` if they are no longer counted.
+    /// Returns the number of references, or `None` if they are no longer counted.
     #[doc(hidden)]
     fn count(&self) -> Option<usize>;
 
-    /// Counts one more.
+    /// Counts one more reference.
     #[doc(hidden)]
     fn add(&self);
 
-    /// Counts one less. If it is `true` the count came to its end, or is saturated, which
-    /// [`is_over`](Self::is_over) tells apart.
+    /// Counts one reference less. Returns `true` if none is left or the count is saturated;
+    /// [`is_over`](Self::is_over) tells the two apart.
     #[doc(hidden)]
     fn subtract(&self) -> bool;
 
-    /// Whether the count came to its end, after [`subtract`](Self::subtract); the header is the
-    /// caller's then.
+    /// Returns whether no reference is left, after [`subtract`](Self::subtract) returned `true`;
+    /// the header is the caller's then.
     #[doc(hidden)]
     fn is_over(&self) -> bool;
 
@@ -84,26 +84,27 @@ pub trait References: Sized + 'static {
     #[doc(hidden)]
     fn make_stale(&self);
 
-    /// Of a header that came back, or is left of a chain: what did so before. Taken once, from where
-    /// it was [set](Self::set_link).
+    /// Takes the link that [`set_link`](Self::set_link) noted: the header that was returned, or
+    /// left of a chain, before this one. Called once for each link.
     #[doc(hidden)]
     fn link(&self) -> Word;
 
-    /// Notes what came back before. The caller has the header, which has no reference.
+    /// Notes the header that was returned before. The caller has this header, which has no
+    /// reference.
     #[doc(hidden)]
     fn set_link(&self, below: Word);
 
-    /// Takes one of the references that positions hold: it is the caller's. `false` if there is
-    /// none that is counted.
+    /// Takes one of the references that positions hold, which becomes the caller's. Returns `false`
+    /// if positions hold no counted reference.
     #[doc(hidden)]
     fn take_held(&self) -> bool;
 
-    /// Takes one reference off while the owner of several asks whether they are all there are;
-    /// `true` if so. [`restore`](Self::restore) puts it back before anything else counts.
+    /// Subtracts one reference while the owner of several asks whether they are all that exist;
+    /// returns `true` if so. [`restore`](Self::restore) adds it again before anything else counts.
     #[doc(hidden)]
     fn set_aside(&self) -> bool;
 
-    /// Puts back the reference that was [set aside](Self::set_aside).
+    /// Adds the reference that was [set aside](Self::set_aside).
     #[doc(hidden)]
     fn restore(&self);
 
@@ -118,7 +119,7 @@ pub trait References: Sized + 'static {
     fn set_count(&self, count: u32);
 }
 
-/// Counts of one thread, the default: `Buf` is neither `Send` nor `Sync`.
+/// Counts for one thread, the default: `Buf` is neither `Send` nor `Sync`.
 ///
 /// ```
 /// use flatslab::bytes::{Buf, ByteArena, Local};
@@ -134,8 +135,8 @@ pub struct Local {
     serial: Cell<u64>,
 }
 
-/// Far from both ends, so that no number of references that are added or dropped from here on
-/// comes to an end before the count is set back to this.
+/// A count far from both ends, so that however many references are added or dropped from here on,
+/// none of the ends is reached before the count is set back to this.
 const SATURATED: i32 = i32::MIN / 2;
 
 impl References for Local {
@@ -246,23 +247,23 @@ impl Local {
         self.serial.get()
     }
 
-    /// Makes the header one that positions lead to (`serial-once`).
+    /// Gives the header a serial, so that positions can refer to it (`serial-once`).
     pub(super) fn set_serial(&self, serial: u64) {
         self.serial.set(serial);
     }
 
-    /// References that positions hold.
+    /// Number of references that positions hold.
     #[cfg(any(test, fuzzing))]
     pub(super) fn held(&self) -> u32 {
         self.held.get()
     }
 
-    /// A reference is a position's from now on.
+    /// Makes a reference one that a position holds.
     pub(super) fn hold(&self) {
         self.held.set(self.held.get().saturating_add(1));
     }
 
-    /// A position's reference is so no longer; `false` if positions have none.
+    /// Makes a reference one that no position holds; returns `false` if positions hold none.
     pub(super) fn unhold(&self) -> bool {
         match self.held.get() {
             0 => return false,
@@ -279,7 +280,7 @@ impl Local {
     }
 }
 
-/// Atomic counts: buffers are cloned and dropped on any thread.
+/// Atomic counts: buffers can be cloned and dropped on any thread.
 ///
 /// ```
 /// use flatslab::bytes::{Atomic, Buf, ByteArena};
@@ -290,16 +291,16 @@ impl Local {
 #[repr(C)]
 pub struct Atomic {
     count: AtomicU32,
-    /// Of a buffer that was given back: the one below it on the return stack. Of one in a ring:
-    /// references that are [set aside](References::set_aside).
+    /// For a buffer that was returned, the one below it on the return stack. For a buffer in a
+    /// ring, references that are [set aside](References::set_aside).
     link: AtomicU32,
 }
 
-/// From here on references are not counted.
+/// The count from which on references are not counted.
 pub(super) const MOST: u32 = if cfg!(loom) { 3 } else { 1 << 31 };
 
-/// Far from both ends of what is saturated, so that no number of threads that count at once
-/// comes to an end before one of them sets it back to this.
+/// A count far from both ends of the saturated range, so that however many threads count at once,
+/// none of the ends is reached before one of them sets it back to this.
 const ATOMIC_SATURATED: u32 = MOST + (MOST >> 1);
 
 impl References for Atomic {
@@ -422,23 +423,23 @@ impl Atomic {
     }
 }
 
-/// The number of references, as far as they are counted.
+/// Prints the number of references, as far as they are counted.
 impl fmt::Debug for Local {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Local").field(&self.count()).finish()
     }
 }
 
-/// The number of references, as far as they are counted.
+/// Prints the number of references, as far as they are counted.
 impl fmt::Debug for Atomic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Atomic").field(&self.count()).finish()
     }
 }
 
-/// A number that goes up with each reference, also by other threads where these count. Without
-/// the feature `stats` it is none: clone and drop would take 1.3 to 1.6 times as long, and longer
-/// if several threads counted.
+/// A number that increases with each reference, also on other threads if these count. Without the
+/// feature `stats` it does not exist: clone and drop would take 1.3 to 1.6 times as long, and
+/// longer if several threads counted.
 #[derive(Default)]
 pub(super) struct Tally(#[cfg(feature = "stats")] Count);
 
@@ -465,7 +466,7 @@ impl Tally {
     }
 }
 
-/// What is counted of references.
+/// The counts of references.
 #[derive(Default)]
 // Not on the lines that the arena's thread writes to.
 #[cfg_attr(feature = "stats", repr(align(128)))]

@@ -1,13 +1,14 @@
-//! Where free buffers come from if none is in the hand of their class.
+//! Where free buffers come from if the hand of their class is empty.
 //!
-//! In this order: those that came back from other threads, or are left of chains (`drop.rs`); those
-//! that are banked, or are to be made of a chunk; another chunk, from the source; where there is no
-//! memory, an idle chunk of another class; at last a larger buffer.
+//! In this order: buffers that other threads returned, or that are left of chains (`drop.rs`);
+//! banked buffers, or new ones of a chunk; another chunk, from the source; if there is no memory,
+//! an idle chunk of another class; last, a larger buffer.
 //!
-//! A chunk is a class's as long as one of its buffers is in use. At the limit of the arena, at
-//! that of numbers, and where the source refuses, a class takes one over of which none is. The
-//! classes know theirs ([`State::Idle`]), so no buffer is looked at; what is found is put to use as
-//! it is if it has as many buffers as a new chunk would have, else given back for a new one.
+//! A chunk belongs to its class while one of its buffers is in use. At the limit of the arena or of
+//! numbers, and if the source refuses, a class takes over an idle chunk of another class, which has
+//! no buffer in use. The classes know their idle chunks ([`State::Idle`]), so no buffer is looked
+//! at. A chunk that is found is used as it is if it has as many buffers as a new chunk would have,
+//! and otherwise freed for a new one.
 
 use core::alloc::Layout;
 use core::ops::Range;
@@ -22,12 +23,12 @@ use crate::raw::memory::Block;
 use crate::raw::source::Source;
 use crate::raw::touch::touch;
 
-/// How many headers are made, or reclaimed, at once when no buffer is free: an allocation that
-/// finds none pays for at most that many. A page has 64 of them.
+/// The number of headers that are made, or reclaimed, at once if no buffer is free: an allocation
+/// that finds none pays for at most this many. A page has 64 of them.
 const REFILL: usize = 16;
 
-/// How many headers go from the hand to the bank at once, or back. It takes a sixth of the time of
-/// making as many, or less.
+/// The number of headers that are moved from the hand to the bank at once, or back. It takes at
+/// most a sixth of the time of making as many.
 const BATCH: usize = 32;
 
 /// The same from a wide hand, whose other entries are moved down each time.
@@ -36,12 +37,12 @@ const WIDE_BATCH: usize = 64;
 /// The most buffers of a chunk: numbers for 16 such chunks are there.
 const MOST_BUFFERS: usize = 1 << 20;
 
-/// How many buffers that came back a request takes in before it is refused: those of the default
-/// chunk of 1 KiB buffers, for a few microseconds. More of them are taken in by the next ones.
+/// The number of returned buffers that a request reclaims before it is refused: as many as a
+/// default chunk has of 1 KiB, for a few microseconds. The next requests reclaim more.
 pub(super) const LAST_RESORT: usize = 1024;
 
 impl<R: References> ArenaCore<R> {
-    /// As [`take`](Self::take), of a class of which none is in the hand.
+    /// Like [`take`](Self::take), for a class whose hand is empty.
     #[cold]
     #[inline(never)]
     pub(super) fn take_fresh(&self, class: &Class<R>) -> Result<NonNull<Header<R>>, RequestError> {
@@ -60,7 +61,7 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// A buffer of the chunks that the class has.
+    /// Takes a buffer of the chunks that the class has.
     fn take_made(&self, class: &Class<R>) -> Option<NonNull<Header<R>>> {
         class.pop_mutable().or_else(|| {
             self.reclaim(class, REFILL);
@@ -71,10 +72,10 @@ impl<R: References> ArenaCore<R> {
         })
     }
 
-    /// A buffer of this class or a larger one, of the first that has any.
+    /// Takes a buffer of this class or a larger one, of the first that has a free one.
     ///
-    /// Without it, in a cache with a limit, 19 buffers of 3 KB held 16 chunks of 1 MiB, and
-    /// every other request was refused.
+    /// Without it, in a cache with a limit, 19 buffers of 3 KB held 16 chunks of 1 MiB, and every
+    /// other request was refused.
     fn take_larger(&self, class: &Class<R>) -> Option<NonNull<Header<R>>> {
         let classes = self.classes().iter();
         let mut fit = classes.filter(|larger| larger.size() >= class.size());
@@ -86,7 +87,7 @@ impl<R: References> ArenaCore<R> {
     /// # Errors
     ///
     /// If there is no memory for `count` buffers; those that were made stay. If there are not
-    /// enough numbers; none is made then.
+    /// enough numbers; no buffer is made then.
     pub(super) fn reserve(&self, class: &Class<R>, count: usize) -> Result<(), AllocError> {
         self.reclaim(class, usize::MAX);
         // Else all memory there is would be taken, and touched, before a request fails.
@@ -115,19 +116,19 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// Whether there could be numbers for so many chunks of a class.
+    /// Checks that there could be numbers for so many chunks of a class.
     ///
     /// # Errors
     ///
-    /// When there could not.
+    /// If there could not.
     fn check_numbers(&self, class: &Class<R>, missing: usize) -> Result<(), AllocError> {
         let chunk = self.new_chunk(class)?;
         let chunks = missing.div_ceil(chunk.buffers as usize);
         HeaderDirectory::<R>::check_numbers(chunks, chunk.buffers)
     }
 
-    /// Puts free headers in the hand of a class that has room for them, if the class has some, or
-    /// some are to be made.
+    /// Fills the hand of a class that has room for free headers, if the class has some, or some can
+    /// still be made.
     fn refill(&self, class: &Class<R>) {
         let states = State::ALL.iter().filter(|&&state| state != State::Full);
         let Some(chunk) = { states }.find_map(|&state| Chunk::list(class, state).next()) else {
@@ -154,8 +155,8 @@ impl<R: References> ArenaCore<R> {
         unsafe { it.relink(chunk) };
     }
 
-    /// Makes the next headers of a chunk, if any are left to be made: `most` at most. Touches
-    /// their bytes if `touched`. Returns which they are.
+    /// Makes the next headers of a chunk, at most `most`, if some are not made yet. Touches their
+    /// bytes if `touched`. Returns their range.
     fn make(
         &self,
         class: &Class<R>,
@@ -175,11 +176,12 @@ impl<R: References> ArenaCore<R> {
         made
     }
 
-    /// Pushes a free header on the hand of its class, from which some go to the bank if it is full.
+    /// Pushes a free header on the hand of its class, from which some are moved to the bank if it
+    /// is full.
     ///
     /// # Safety
     ///
-    /// It is the class's, made, free, and neither in the hand nor banked.
+    /// The header is from this class, made, free, and neither in the hand nor banked.
     #[inline]
     pub(super) unsafe fn push(&self, class: &Class<R>, header: NonNull<Header<R>>) {
         // SAFETY: the same (precondition).
@@ -194,8 +196,9 @@ impl<R: References> ArenaCore<R> {
         self.bank_hand(class, if is_wide { WIDE_BATCH } else { BATCH });
     }
 
-    /// Gives a class that is to have that many buffers a wide hand, if its hand is narrow and the
-    /// source has the memory. What it does not have is no error: more goes through the bank.
+    /// Allocates a wide hand for a class that will have this many buffers, if its hand is narrow
+    /// and the source has the memory. A refusal is not an error: more headers are moved through the
+    /// bank then.
     fn widen_hand(&self, class: &Class<R>, buffers: usize) {
         if !class.wants_wide_hand(buffers) {
             return;
@@ -251,8 +254,8 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// Makes the next headers of a class, and banks them, if any are left to be made: `most` at
-    /// most; O(idle chunks).
+    /// Makes the next headers of a class, at most `most`, and banks them, if some are not made yet;
+    /// O(idle chunks).
     fn make_banked(&self, class: &Class<R>, most: usize, touched: bool) -> bool {
         let lists = [State::Fresh, State::Idle].map(|state| Chunk::list(class, state));
         // SAFETY: on a list, so it is there (`chunk-listed`).
@@ -289,13 +292,13 @@ impl<R: References> ArenaCore<R> {
         hand.chain(tops.flat_map(|top| self.directory().banked(top)))
     }
 
-    /// From now on no chunk is added to the one class, of which no buffer was used, and none is
-    /// given back. So nothing is banked any more: with it, filling and emptying a ring of a
-    /// thousand entries took half as long again.
+    /// Fixes the chunks of the one class, none of whose buffers was used: from now on no chunk is
+    /// added, and none is freed. So nothing is banked any more: with a bank, filling and emptying a
+    /// ring of a thousand entries took half as long again.
     ///
     /// # Errors
     ///
-    /// When the source refuses.
+    /// If the source refuses.
     pub(super) fn fix(&self) -> Result<(), AllocError> {
         let class = self.last_class();
         let too_many = AllocError::TooManyBytes {
@@ -336,19 +339,19 @@ impl<R: References> ArenaCore<R> {
 }
 
 impl<R: References> ArenaCore<R> {
-    /// A new chunk of a class, as it would be.
+    /// The plan of a new chunk of a class.
     fn new_chunk(&self, class: &Class<R>) -> Result<ChunkPlan, AllocError> {
         self.chunk_of(class, MOST_BUFFERS)
     }
 
-    /// A new chunk of a class, with `most` buffers at most, which is at least one.
+    /// The plan of a new chunk of a class, with at most `most` buffers, which is at least one.
     fn chunk_of(&self, class: &Class<R>, most: usize) -> Result<ChunkPlan, AllocError> {
         let size = class.size();
         let buffers = (self.chunk_bytes / size).clamp(1, most);
         ChunkPlan::new::<R>(buffers * size, buffers as u32)
     }
 
-    /// Bytes that one buffer of that size takes, and those that every chunk takes besides.
+    /// Bytes that one buffer of this size takes, and those that every chunk takes in addition.
     pub(super) const fn bytes_of_one(size: usize) -> (usize, usize) {
         (size + size_of::<Header<R>>(), size_of::<Chunk<R>>())
     }
@@ -357,7 +360,7 @@ impl<R: References> ArenaCore<R> {
     ///
     /// # Errors
     ///
-    /// At a limit, or when the source refuses, and no other class has an idle chunk.
+    /// At a limit, or if the source refuses, and no other class has an idle chunk.
     #[cold]
     fn add_chunk(&self, class: &Class<R>) -> Result<(), AllocError> {
         let added = self.new_chunk(class).and_then(|plan| {
@@ -367,7 +370,7 @@ impl<R: References> ArenaCore<R> {
         added.inspect_err(|_| self.counters().add_chunk_errs.add())
     }
 
-    /// Adds a chunk of that plan to a class.
+    /// Adds a chunk of this plan to a class.
     fn allocate_chunk(&self, class: &Class<R>, plan: &ChunkPlan) -> Result<(), AllocError> {
         self.check_limits(plan)?;
         self.counters().mallocs.add();
@@ -382,7 +385,7 @@ impl<R: References> ArenaCore<R> {
         Ok(())
     }
 
-    /// Whether neither the bytes nor the numbers of a chunk are too many.
+    /// Checks that neither the bytes nor the numbers of a chunk exceed a limit.
     fn check_limits(&self, plan: &ChunkPlan) -> Result<(), AllocError> {
         let bytes = plan.bytes();
         if bytes > self.bytes_left() || self.fixed.get() {
@@ -391,7 +394,7 @@ impl<R: References> ArenaCore<R> {
         self.directory().check_left(plan.buffers)
     }
 
-    /// Has the directory make room for the buffers of a chunk.
+    /// Makes room in the directory for the buffers of a chunk.
     fn make_room(&self, buffers: u32) -> Result<(), AllocError> {
         // Several rounds only where the allocator uses the arena, and takes the room that was
         // made.
@@ -411,12 +414,12 @@ impl<R: References> ArenaCore<R> {
         unsafe { chunk.as_ref().link(chunk) };
     }
 
-    /// Adds a chunk to a class for which that plan was refused: one that another class does not
-    /// use, or in the place of such ones.
+    /// Adds a chunk to a class for which this plan was refused: an idle one of another class, or a
+    /// new one in the place of idle ones.
     ///
     /// # Errors
     ///
-    /// The one that is given, if there is none.
+    /// The given error, if no other class has an idle chunk.
     fn take_over(
         &self,
         class: &Class<R>,
@@ -445,14 +448,14 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// The classes but for one.
+    /// All classes except one.
     fn others<'c>(&'c self, class: &'c Class<R>) -> impl Iterator<Item = &'c Class<R>> {
         let classes = self.classes().iter();
         classes.filter(move |&other| !core::ptr::eq(other, class))
     }
 
-    /// Banks the free buffers of all other classes, and takes some of those in that came back, so
-    /// that it is known which of their chunks are idle.
+    /// Banks the free buffers of all other classes, and reclaims some of the returned ones, so that
+    /// it is known which of their chunks are idle.
     fn gather(&self, class: &Class<R>) {
         let mut left = LAST_RESORT;
         for other in self.others(class) {
@@ -461,8 +464,8 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// Has a class take over an idle chunk of another, that one which has room for the most
-    /// buffers; at least for so many.
+    /// Takes over an idle chunk of another class: the one that has room for the most buffers, and
+    /// for at least `least`.
     fn take_idle(&self, class: &Class<R>, least: u32) -> bool {
         let idle = |other| Chunk::list(other, State::Idle).next();
         let room = |chunk: &NonNull<Chunk<R>>| {
@@ -484,8 +487,8 @@ impl<R: References> ArenaCore<R> {
         true
     }
 
-    /// Gives back the idle chunk of another class that was idle last; `false` if there is none.
-    /// A source of the user's may run.
+    /// Frees the idle chunk of another class that became idle last; returns `false` if no class has
+    /// one. A source of the user's may run.
     fn give_back_one(&self, class: &Class<R>) -> bool {
         let mut idle = self.others(class).map(|it| Chunk::list(it, State::Idle));
         let Some(chunk) = idle.find_map(|mut chunks| chunks.next()) else {
@@ -501,8 +504,8 @@ impl<R: References> ArenaCore<R> {
         self.others(class).map(|it| it.idle_bytes().get()).sum()
     }
 
-    /// Asks the source for a chunk again that it has refused, once it has as many bytes back from
-    /// idle chunks; `None` if there are fewer.
+    /// Asks the source again for a chunk that it has refused, once as many bytes of idle chunks
+    /// were freed; `None` if idle chunks have fewer.
     fn retry(&self, class: &Class<R>, plan: &ChunkPlan) -> Option<Result<(), AllocError>> {
         let before = self.chunk_bytes();
         if self.idle_bytes(class) < plan.bytes() {
@@ -512,8 +515,8 @@ impl<R: References> ArenaCore<R> {
         Some(self.allocate_chunk(class, plan))
     }
 
-    /// Adds a chunk of fewer buffers than that plan, which exceeds a limit: of those that there is
-    /// room for if idle chunks are given back. `None` if that is none.
+    /// Adds a chunk of fewer buffers than this plan, which exceeds a limit: as many as there is
+    /// room for if idle chunks are freed. `None` if that is no buffer.
     fn allocate_smaller(
         &self,
         class: &Class<R>,
@@ -530,12 +533,12 @@ impl<R: References> ArenaCore<R> {
         Some(self.allocate_chunk(class, &plan))
     }
 
-    /// Takes a chunk out of everything. The caller frees its blocks, at which a source of the
-    /// user's may run.
+    /// Removes a chunk from all lists and counts. The caller frees its blocks, during which a
+    /// source of the user's may run.
     ///
     /// # Safety
     ///
-    /// It is the core's, and idle.
+    /// The chunk is from this core, and idle.
     unsafe fn remove(&self, chunk: NonNull<Chunk<R>>) -> Blocks {
         // SAFETY: on a list, so it is there (`chunk-listed`); idle, so nothing uses it any more.
         unsafe {
@@ -550,7 +553,7 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// Gives the memory of all chunks back of which no buffer is in use.
+    /// Frees the memory of all chunks that have no buffer in use.
     pub(super) fn shrink_to_fit(&self) {
         self.reclaim_all();
         if self.fixed.get() {
@@ -663,14 +666,14 @@ impl<R: References> Chunk<R> {
         }
     }
 
-    /// How many buffers of that size it would have.
+    /// How many buffers of this size it would have.
     pub(super) fn buffers_of(&self, size: usize) -> u32 {
         let fit = self.data_bytes / size;
         // At most the capacity, so it fits.
         fit.min(self.capacity as usize) as u32
     }
 
-    /// Makes an idle chunk that is on no list one of another class.
+    /// Moves an idle chunk that is on no list to another class.
     fn move_to(&self, class: &Class<R>, directory: &HeaderDirectory<R>, chunk: NonNull<Self>) {
         debug_assert!(self.in_use.get() == 0);
         Self::give_numbers_back(chunk, directory);
@@ -687,7 +690,7 @@ impl<R: References> Chunk<R> {
     ///
     /// # Safety
     ///
-    /// `chunk` is the one, and of that directory; `index` is `made`, and below `buffers`.
+    /// `chunk` is this chunk, and from this directory; `index` is `made`, and below `buffers`.
     unsafe fn make(
         &self,
         chunk: NonNull<Self>,
@@ -716,7 +719,7 @@ impl<R: References> Chunk<R> {
         self.made.set(index + 1);
     }
 
-    /// Gives the numbers of its headers back.
+    /// Frees the numbers of its headers.
     fn give_numbers_back(chunk: NonNull<Self>, directory: &HeaderDirectory<R>) {
         for header in Self::headers(chunk).step_by(PAGE_HEADERS as usize) {
             // SAFETY: `headers` gives those that were made (`headers-made`).

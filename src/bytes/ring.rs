@@ -1,12 +1,12 @@
 //! `Ring`: a bounded queue of buffers, whose newest entry overwrites the oldest; its builder, and
-//! the array that its entries stand in.
+//! the array of its entries.
 //!
 //! # Invariants
 //!
 //! * `entry-places`: the array has `mask + 1` places, a power of two and at least `capacity`. The
 //!   value that was added as number `n` is at the place `n & mask`.
 //! * `entry-numbers`: `first <= next <= first + capacity`. The values with numbers from `first` up
-//!   to `next` are there, and no others. Neither number comes to its end: one a nanosecond takes
+//!   to `next` are there, and no others. Neither number overflows: at one a nanosecond that takes
 //!   centuries.
 
 use core::alloc::Layout;
@@ -30,18 +30,19 @@ use crate::memory::Pages;
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
 
-/// A fixed number of buffers, first in, first out; the newest overwrites the oldest.
+/// A queue of at most a fixed number of buffers: first in, first out, and the newest overwrites the
+/// oldest.
 ///
-/// Use it for data that arrives faster than it is read, of which the newest counts: frames,
-/// ticks, log lines. All memory is allocated at the start: buffers for the entries, and further
-/// ones for entries that were [popped](Self::pop) and are still read.
+/// Use it if data arrives faster than it is read, and the newest counts: frames, ticks, log lines.
+/// All memory is allocated at construction: buffers for the entries, and spare ones for entries
+/// that were [popped](Self::pop) and are still read.
 ///
-/// Each entry is popped once, so it goes to one reader. A ring on one thread may be read by
-/// several parts of a program with [`get`](Self::get) and [`iter`](Self::iter), which take
-/// nothing; for each reader on its own thread see [`sync`](crate::sync#each-entry-to-every-reader).
+/// Each entry is popped once, so only one reader gets it. On one thread, several parts of a program
+/// can read a ring with [`get`](Self::get) and [`iter`](Self::iter), which remove nothing. For
+/// readers on threads of their own see [`sync`](crate::sync#each-entry-to-every-reader).
 ///
-/// If readers keep more buffers than that, the ring keeps fewer entries until they are dropped,
-/// and does not stall. A `push` fails only if readers keep all buffers.
+/// If readers keep more buffers than the spare ones, the ring keeps fewer entries until these
+/// buffers are dropped, and does not stall. A `push` fails only if readers keep all buffers.
 ///
 /// # Examples
 ///
@@ -62,33 +63,41 @@ pub struct Ring<R: References = Local> {
     /// The arena's one class, whose buffers have room for `max_len` bytes.
     class: NonNull<Class<R>>,
     max_len: usize,
-    /// Entries that were overwritten. How many were taken out follows from the numbers of entries.
+    /// Entries that were overwritten. The number of popped ones follows from the numbers of
+    /// entries.
     evicted: u64,
 }
 
 // SAFETY: the class is the arena's, which goes along; arena and entries are `Send`.
 unsafe impl Send for Ring<Atomic> {}
 
-/// The entry that a push overwrote, which is the oldest. If readers keep all spare buffers and
-/// the oldest entries too, those leave the ring as well, up to one that no reader has.
+/// The oldest entry, which a push overwrote.
+///
+/// If readers keep all spare buffers and the oldest entries too, these entries also leave the ring,
+/// up to the first one that no reader keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Evicted {
-    /// Its sequence number: how many entries were pushed earlier.
+    /// Sequence number of the entry: the number of entries that were pushed before it.
     pub sequence: u64,
-    /// Its number of bytes.
+    /// Number of bytes of the entry.
     pub len: usize,
-    /// Number of entries that left the ring: that one, and those that followed it.
+    /// Number of entries that left the ring: this one, and those that followed it.
     pub count: usize,
 }
 
 impl Ring {
-    /// Creates a ring of `entries` entries of at most `max_len` bytes. Readers may keep one more
-    /// buffer. O(entries).
+    /// Creates a ring of `entries` entries of at most `max_len` bytes.
+    ///
+    /// Readers may keep one more buffer.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for n entries.
     ///
     /// # Panics
     ///
-    /// As [`Builder::build`].
+    /// If an argument is out of its range; see [`Builder::build`].
     ///
     /// ```
     /// let ring = flatslab::bytes::Ring::with_capacity(10, 1500);
@@ -100,7 +109,7 @@ impl Ring {
         Self::builder().entries(entries).max_len(max_len).build()
     }
 
-    /// A builder of a ring: its entries, and where its memory comes from.
+    /// Returns a builder, with options for the ring's entries and memory.
     ///
     /// ```
     /// let ring = flatslab::bytes::Ring::builder().entries(10).build();
@@ -112,10 +121,16 @@ impl Ring {
 }
 
 impl<R: References> Ring<R> {
-    /// Copies bytes into a new entry, the newest. If the ring is full, or readers keep all spare
-    /// buffers, it overwrites the oldest entry and returns which one that was. O(bytes); if
-    /// readers keep all spare buffers and the oldest entries, also O(entries that they keep). Of a
-    /// chain behind the entry it frees as much as a [drop](Buf). Allocates nothing.
+    /// Copies bytes into a new entry, and returns the oldest one if it was overwritten.
+    ///
+    /// The oldest entry is overwritten if the ring is full, or readers keep all spare buffers. If
+    /// the buffer of that entry begins a chain, the push frees as many buffers of it as a
+    /// [drop](Buf) does.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for n bytes; does not allocate. If readers keep all spare buffers and the oldest
+    /// entries, also O(m) for m entries that they keep.
     ///
     /// # Errors
     ///
@@ -146,7 +161,7 @@ impl<R: References> Ring<R> {
         Ok(evicted.map(|(len, count)| self.evicted_last(len, count)))
     }
 
-    /// A buffer of the arena's one class.
+    /// Copies bytes into a buffer of the arena's one class.
     #[inline(always)]
     fn copy(&self, bytes: &[u8]) -> Result<Buf<R>, RequestError> {
         // SAFETY: the arena is there, and so are its classes.
@@ -162,9 +177,9 @@ impl<R: References> Ring<R> {
         Ok(unsafe { Buf::filled(header, bytes) })
     }
 
-    /// Overwrites the oldest entry, in its buffer if no one else reads that. Returns the length
-    /// that it had, and how many left: a result of more words would be put together in memory,
-    /// and copied.
+    /// Overwrites the oldest entry, in its buffer if there is no other reference to that. Returns
+    /// the length that the entry had, and the number of entries that left: a result of more words
+    /// would be put together in memory, and copied.
     #[inline(always)]
     fn overwrite(&mut self, bytes: &[u8]) -> Result<Option<(usize, usize)>, RequestError> {
         let reusable = |buf: &Buf<R>| buf.is_of(self.class) && buf.may_be_overwritten();
@@ -183,7 +198,7 @@ impl<R: References> Ring<R> {
         self.replace(bytes)
     }
 
-    /// As [`overwrite`](Self::overwrite), where a reader has the oldest entry too.
+    /// Like [`overwrite`](Self::overwrite), if a reader has the oldest entry too.
     #[cold]
     #[inline(never)]
     fn replace(&mut self, bytes: &[u8]) -> Result<Option<(usize, usize)>, RequestError> {
@@ -199,9 +214,9 @@ impl<R: References> Ring<R> {
         }
     }
 
-    /// Drops the oldest entries until one leaves a buffer free, if there is such one; O(entries
-    /// dropped), or, if there is none, O(entries). Returns the length of the oldest, and how many
-    /// were dropped.
+    /// Drops the oldest entries until one leaves a buffer free. Returns the length of the oldest,
+    /// and the number of dropped entries. If readers keep all, drops nothing. O(entries dropped),
+    /// or O(entries) if nothing is dropped.
     ///
     /// Entries may share a buffer, which is free after the last of them.
     fn evict_unread(&mut self) -> Option<(usize, usize)> {
@@ -225,7 +240,8 @@ impl<R: References> Ring<R> {
         Some((len, count))
     }
 
-    /// The last `count` entries that were overwritten, the first of which had `len` bytes.
+    /// Describes the last `count` entries that were overwritten, the first of which had `len`
+    /// bytes.
     #[inline(always)]
     fn evicted_last(&self, len: usize, count: usize) -> Evicted {
         Evicted {
@@ -242,10 +258,15 @@ impl<R: References> Ring<R> {
         RequestError::TooLarge(SizeError::new(size, self.max_len))
     }
 
-    /// Returns a buffer of the ring, to be filled in place and [pushed](Self::push_buf). If none
-    /// is spare the oldest entries leave, as for a push, and [`evicted`](Self::evicted) counts
-    /// them. O(1); if readers keep all spare buffers, O(oldest entries that they keep too), and
-    /// O(entries) if they keep all. Allocates nothing.
+    /// Returns a buffer of the ring, which is filled in place and then [pushed](Self::push_buf).
+    ///
+    /// If there is no spare buffer, the oldest entries leave as in a push, and
+    /// [`evicted`](Self::evicted) counts them.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate. If readers keep all spare buffers, O(n) for the n oldest entries
+    /// that they keep too, and for all entries if they keep all.
     ///
     /// # Errors
     ///
@@ -272,8 +293,10 @@ impl<R: References> Ring<R> {
         }
     }
 
-    /// Adds a buffer as the newest entry, without a copy: one of
-    /// [`try_alloc`](Self::try_alloc), or any other. O(1).
+    /// Adds a buffer as the newest entry, without a copy, and returns the oldest one if it was
+    /// overwritten. O(1).
+    ///
+    /// The buffer may be from [`try_alloc`](Self::try_alloc), or any other.
     ///
     /// ```
     /// # use flatslab::bytes::{Ring, RequestError};
@@ -291,7 +314,7 @@ impl<R: References> Ring<R> {
         Some(self.evicted_last(oldest.len(), 1))
     }
 
-    /// Takes the oldest entry; O(1).
+    /// Removes the oldest entry and returns it. O(1).
     ///
     /// ```
     /// # use flatslab::bytes::{Ring, RequestError};
@@ -306,8 +329,9 @@ impl<R: References> Ring<R> {
         self.entries.pop()
     }
 
-    /// The entry `index` after the oldest; O(1). A clone of it is a buffer in flight
-    /// once the entry is overwritten.
+    /// Returns the entry `index` places after the oldest. O(1).
+    ///
+    /// Once the entry is overwritten, a clone of it counts as a buffer that a reader keeps.
     ///
     /// ```
     /// # use flatslab::bytes::{Ring, RequestError};
@@ -322,7 +346,7 @@ impl<R: References> Ring<R> {
         self.entries.get(index)
     }
 
-    /// Iterates over the entries, the oldest first.
+    /// Iterates over the entries, from the oldest to the newest.
     ///
     /// ```
     /// # use flatslab::bytes::{Ring, RequestError};
@@ -338,7 +362,7 @@ impl<R: References> Ring<R> {
         }
     }
 
-    /// Drops all entries; O(entries).
+    /// Drops all entries. O(n) for n entries.
     ///
     /// ```
     /// # use flatslab::bytes::{Ring, RequestError};
@@ -352,7 +376,7 @@ impl<R: References> Ring<R> {
         self.entries.clear();
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     ///
     /// ```
     /// assert_eq!(flatslab::bytes::Ring::with_capacity(2, 1500).len(), 0);
@@ -363,7 +387,7 @@ impl<R: References> Ring<R> {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether the ring has no entries.
     ///
     /// ```
     /// assert!(flatslab::bytes::Ring::with_capacity(2, 1500).is_empty());
@@ -374,7 +398,7 @@ impl<R: References> Ring<R> {
         self.entries.is_empty()
     }
 
-    /// Whether the next push overwrites the oldest entry.
+    /// Returns whether the next push overwrites the oldest entry.
     ///
     /// ```
     /// assert!(!flatslab::bytes::Ring::with_capacity(2, 1500).is_full());
@@ -385,7 +409,7 @@ impl<R: References> Ring<R> {
         self.entries.is_full()
     }
 
-    /// Most entries that the ring can have.
+    /// Returns the maximum number of entries.
     ///
     /// ```
     /// assert_eq!(flatslab::bytes::Ring::with_capacity(2, 1500).capacity(), 2);
@@ -396,7 +420,7 @@ impl<R: References> Ring<R> {
         self.entries.capacity()
     }
 
-    /// The most bytes of an entry.
+    /// Returns the maximum number of bytes of an entry.
     ///
     /// ```
     /// assert_eq!(flatslab::bytes::Ring::with_capacity(2, 1500).max_len(), 1500);
@@ -407,7 +431,7 @@ impl<R: References> Ring<R> {
         self.max_len
     }
 
-    /// Number of entries pushed since the ring was made.
+    /// Returns the number of entries pushed since the ring was created.
     ///
     /// ```
     /// assert_eq!(flatslab::bytes::Ring::with_capacity(2, 1500).pushed(), 0);
@@ -418,7 +442,7 @@ impl<R: References> Ring<R> {
         self.entries.next()
     }
 
-    /// Number of entries that were overwritten.
+    /// Returns the number of entries that were overwritten.
     ///
     /// ```
     /// # use flatslab::bytes::{Ring, RequestError};
@@ -435,8 +459,9 @@ impl<R: References> Ring<R> {
         self.evicted
     }
 
-    /// The arena of the entries, to [resolve](ByteArena::resolve) positions. It has one class,
-    /// and neither grows nor shrinks.
+    /// Returns the arena of the entries, which [resolves](ByteArena::resolve) their positions.
+    ///
+    /// It has one class, and neither grows nor shrinks.
     ///
     /// ```
     /// # use flatslab::bytes::{Ring, RequestError};
@@ -454,8 +479,9 @@ impl<R: References> Ring<R> {
         &self.arena
     }
 
-    /// Statistics of the arena. Entries that were overwritten in place
-    /// are not counted as allocations.
+    /// Returns statistics of the arena.
+    ///
+    /// Entries that were overwritten in place are not counted as allocations.
     ///
     /// ```
     /// let ring = flatslab::bytes::Ring::with_capacity(2, 1500);
@@ -467,7 +493,7 @@ impl<R: References> Ring<R> {
     }
 }
 
-/// Entries, and how many were overwritten.
+/// Prints the number of entries, and of those overwritten.
 impl<R: References> fmt::Debug for Ring<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ring")
@@ -479,7 +505,7 @@ impl<R: References> fmt::Debug for Ring<R> {
     }
 }
 
-/// What a builder of rings has set.
+/// The options of a builder of rings.
 #[derive(Clone, Debug)]
 pub struct RingOptions {
     pub(crate) entries: usize,
@@ -537,7 +563,7 @@ impl<R: References> Build for Ring<R> {
     }
 }
 
-/// Options of [rings](Ring) of one thread, and of those of many (`sync::SharedRing`).
+/// Options of [rings](Ring) for one thread, and of rings for several threads (`sync::SharedRing`).
 ///
 /// ```
 /// use flatslab::bytes::Ring;
@@ -547,7 +573,8 @@ impl<R: References> Build for Ring<R> {
 /// # Ok::<(), flatslab::BuildError>(())
 /// ```
 impl<C: Build<Options = RingOptions>> Builder<C> {
-    /// The most entries; 1 by default. With those in flight they are 2²⁴ at most.
+    /// Sets the maximum number of entries, 1 by default. With the buffers in flight it is at most
+    /// 2²⁴.
     ///
     /// ```
     /// let ring = flatslab::bytes::Ring::builder().entries(10).build();
@@ -558,7 +585,7 @@ impl<C: Build<Options = RingOptions>> Builder<C> {
         self
     }
 
-    /// The most bytes of an entry; 1,500 by default.
+    /// Sets the maximum number of bytes of an entry, 1,500 by default.
     ///
     /// ```
     /// let mut ring = flatslab::bytes::Ring::builder().max_len(4).build();
@@ -569,8 +596,8 @@ impl<C: Build<Options = RingOptions>> Builder<C> {
         self
     }
 
-    /// Number of popped buffers that readers may keep without taking room from entries; 1 by
-    /// default.
+    /// Sets the number of popped buffers that readers may keep without taking room from entries, 1
+    /// by default.
     ///
     /// ```
     /// let mut ring = flatslab::bytes::Ring::builder().entries(1).in_flight(2).build();
@@ -588,7 +615,8 @@ impl<C: Build<Options = RingOptions>> Builder<C> {
 }
 
 impl Builder<Ring> {
-    /// A builder of a ring whose entries go to other threads, with the same options.
+    /// Returns a builder with the same options of a ring whose entries can be sent to other
+    /// threads.
     ///
     /// ```
     /// use flatslab::bytes::Ring;
@@ -603,7 +631,7 @@ impl Builder<Ring> {
     }
 }
 
-/// An iterator over the entries of a ring, of [`iter`](Ring::iter).
+/// An iterator over the entries of a ring, from [`iter`](Ring::iter).
 #[must_use = "iterators are lazy"]
 pub struct RingIter<'r, R: References> {
     ring: &'r Ring<R>,
@@ -694,7 +722,7 @@ impl<T> Entries<T> {
         })
     }
 
-    /// The place of the value with that number.
+    /// The place of the value with this number.
     #[inline(always)]
     fn place(&self, number: u64) -> NonNull<T> {
         // SAFETY: at most the mask, so within the array (`entry-places`).
@@ -706,7 +734,7 @@ impl<T> Entries<T> {
         }
     }
 
-    /// Adds a value, the newest. Of a full ring it returns the oldest. O(1).
+    /// Adds a value, the newest. Returns the oldest one if the ring was full. O(1).
     #[inline(always)]
     fn push(&mut self, value: T) -> Option<T> {
         if !self.is_full() {
@@ -776,8 +804,8 @@ impl<T> Entries<T> {
         unsafe { { newest }.as_mut() }
     }
 
-    /// The number of the oldest value, or of the next one if there is none: how many were added
-    /// and are gone.
+    /// The number of the oldest value, or of the next one if the ring is empty: the number of
+    /// values that were added and have left.
     #[inline(always)]
     fn first(&self) -> u64 {
         self.first
@@ -796,7 +824,7 @@ impl<T> Entries<T> {
         (self.next - self.first) as usize
     }
 
-    /// Whether there is none.
+    /// Whether there are no values.
     #[inline]
     fn is_empty(&self) -> bool {
         self.next == self.first

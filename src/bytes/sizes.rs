@@ -4,7 +4,7 @@
 //!
 //! * `sizes-increase`: sizes are multiples of 16 that increase from class to class; the last one is
 //!   not less than `largest`, the largest request.
-//! * `table-first`: the class that a table names for a size is there, and no class before it fits.
+//! * `table-first`: the class that a table names for a size exists, and no class before it fits.
 
 use crate::error::BuildError;
 
@@ -24,33 +24,32 @@ pub(super) const LARGEST: usize = {
     words / STEP * STEP
 };
 
-/// Requests up to this find their class by one load. Larger ones pay for finding their highest
-/// bit, which takes longer than the rest of an allocation where the processor's instruction for
-/// it waits for the register that it writes to (7.1 ns instead of 3.9). Frames of a network are
-/// smaller.
+/// Requests up to this size find their class by one load. Larger ones pay for finding their highest
+/// bit, which takes longer than the rest of an allocation on processors whose instruction for it
+/// waits for its output register (7.1 ns instead of 3.9). Frames of a network are smaller.
 const SMALL: usize = 2048;
 
-/// Entries for small requests: one to each multiple of [`STEP`], and 0.
+/// Entries for small requests: one for each multiple of [`STEP`], and one for 0.
 const SMALL_ENTRIES: usize = SMALL / STEP + 1;
 
-/// Buckets to each power of two. A class that begins within a bucket takes a second
-/// comparison, so more of them make that rarer, and the table longer.
+/// Buckets for each power of two. A class that begins within a bucket takes a second comparison, so
+/// more buckets make that rarer, and the table longer.
 const PER_POWER: usize = 4;
 
 const SMALL_POWER: usize = SMALL.ilog2() as usize;
 
 const BUCKETS: usize = (32 - SMALL_POWER) * PER_POWER;
 
-/// Which class a request takes.
+/// Finds the class of a request.
 pub(super) struct Sizes {
     largest: usize,
     small: [u8; SMALL_ENTRIES],
     large: [u8; BUCKETS],
 }
 
-/// The bucket of a size above [`SMALL`] and up to 2^32: the power of two below it, and the two
-/// bits after the highest. Below, so that a class whose size is a power of two ends a bucket,
-/// and no bucket has requests of two classes where sizes double.
+/// The bucket of a size above [`SMALL`] and up to 2^32: the power of two below it, and the two bits
+/// after the highest. It is below, so that a class whose size is a power of two ends a bucket, and
+/// no bucket has requests of two classes if sizes double.
 #[inline(always)]
 const fn bucket(size: usize) -> usize {
     let below = (size - 1) as u32;
@@ -68,7 +67,7 @@ pub(super) struct ClassSizes {
 }
 
 impl ClassSizes {
-    /// Sizes from `start` on by `growth` up to one in which `largest` fits.
+    /// Sizes from `start` on, multiplied by `growth`, up to one in which `largest` fits.
     pub(super) fn new(start: usize, growth: f64, largest: usize) -> Result<Self, BuildError> {
         if !growth.is_finite() || growth <= 1.0 {
             return Err(BuildError::Growth);
@@ -98,7 +97,7 @@ impl ClassSizes {
         Ok(classes)
     }
 
-    /// The first of them, as long as they fit; at least one.
+    /// The first of the sizes, as long as they fit; at least one.
     pub(super) fn up_to(mut self, fits: impl Fn(usize) -> bool) -> Self {
         let fit = self
             .as_slice()
@@ -119,7 +118,7 @@ impl ClassSizes {
     }
 }
 
-/// The next integer that is not less; `f64::ceil` wants `std`.
+/// The next integer that is not less; `f64::ceil` needs `std`.
 fn ceil(value: f64) -> usize {
     let whole = value as usize;
     if (whole as f64) < value {
@@ -161,8 +160,8 @@ impl Sizes {
         self.largest
     }
 
-    /// The class that the search for one begins at; of a small request it is that. The size is
-    /// not above the largest.
+    /// The first class that may fit the size, which is not above the largest. For a small request
+    /// it is the class that fits.
     #[inline(always)]
     pub(super) fn first(&self, size: usize) -> usize {
         debug_assert!(size <= self.largest);

@@ -6,7 +6,7 @@ use super::arena_core::{ArenaCore, Class};
 use super::references::References;
 use super::sizes::MOST_CLASSES;
 
-/// One size class of a [`ByteArena`](super::ByteArena), at the time of a
+/// The state of one size class of a [`ByteArena`](super::ByteArena), from
 /// [`stats`](super::ByteArena::stats).
 ///
 /// # Examples
@@ -32,16 +32,16 @@ pub struct ClassStats {
     pub free: usize,
     /// Number of buffers that are in use by references, links or positions.
     pub in_use: usize,
-    /// Number of buffers handed out since the arena was made.
+    /// Number of buffers handed out since the arena was created.
     pub allocs: u64,
 }
 
-/// Statistics of a [`ByteArena`](super::ByteArena): a snapshot.
+/// A snapshot of the statistics of a [`ByteArena`](super::ByteArena).
 ///
-/// Prints as indented text. [`iter`](Self::iter) is for exporters of metrics, and
+/// `Display` prints it as indented text. Exporters of metrics use [`iter`](Self::iter), and
 /// [`ClassStats::iter`] for each class. `size_classes`, `held_by_locs` and `chunk_bytes` are
-/// current values (gauges), and so are all of a class but `allocs`. The others count from when
-/// the arena was made.
+/// current values (gauges), and so are all fields of a class except `allocs`. The other fields
+/// count since the arena was created.
 ///
 /// # Examples
 ///
@@ -60,35 +60,36 @@ pub struct ClassStats {
 pub struct Stats {
     /// Number of size classes.
     pub size_classes: u64,
-    /// Number of requests of buffers, also of those that were refused.
+    /// Number of requests of buffers, including refused ones.
     pub requests: u64,
-    /// Number of buffers that were handed out: taken off the free ones.
+    /// Number of buffers that were handed out, that is, taken from the free ones.
     pub allocs: u64,
-    /// Number of buffers that came back, because their last reference or their `BufMut` was
+    /// Number of buffers that became free again because their last reference or their `BufMut` was
     /// dropped.
     pub frees: u64,
-    /// Number of references that were added, by `clone`, `slice`, `next` or `resolve`. Counting
-    /// them makes each of those a third slower, so these and the next four are there with the
-    /// feature `stats` alone.
+    /// Number of references that were added by `clone`, `slice`, `next` or `resolve`.
+    ///
+    /// Counting makes each of these a third slower, so this field and the next four exist only with
+    /// the feature `stats`.
     #[cfg(feature = "stats")]
     pub add_refs: u64,
-    /// Number of references that were given back, those of links included.
+    /// Number of references that were dropped, including those of links.
     #[cfg(feature = "stats")]
     pub dec_refs: u64,
-    /// Number of buffers that came back because their last reference was given back; the others of
-    /// [`frees`](Self::frees) were `BufMut`s.
+    /// Number of buffers that became free because their last reference was dropped. The other
+    /// [`frees`](Self::frees) were drops of a `BufMut`.
     #[cfg(feature = "stats")]
     pub dec_ref_zeroes: u64,
-    /// Number of times that the next buffer of a chain was asked for, by `next`, `next_ref`,
-    /// `next_mut`, or an iteration over the parts.
+    /// Number of accesses to the next buffer of a chain, by `next`, `next_ref`, `next_mut`, or an
+    /// iteration over the parts.
     #[cfg(feature = "stats")]
     pub get_nexts: u64,
-    /// Number of times that a link was to be set or taken off, by `set_next` or `take_next`.
+    /// Number of calls that set or remove a link: `set_next` and `take_next`.
     #[cfg(feature = "stats")]
     pub set_nexts: u64,
-    /// Number of requests of memory for a chunk.
+    /// Number of requests for the memory of a chunk.
     pub mallocs: u64,
-    /// Number of requests of memory that were refused.
+    /// Number of requests for memory that were refused.
     pub malloc_errs: u64,
     /// Number of requests of buffers larger than the largest class.
     pub too_large_errs: u64,
@@ -96,8 +97,8 @@ pub struct Stats {
     pub add_chunk_errs: u64,
     /// Number of requests for which there was no buffer.
     pub pop_free_errs: u64,
-    /// Number of chunks that were given back, by
-    /// [`shrink_to_fit`](super::ByteArena::shrink_to_fit), or for a chunk of another class.
+    /// Number of chunks that were freed, by [`shrink_to_fit`](super::ByteArena::shrink_to_fit) or
+    /// to make room for a chunk of another class.
     pub freed_chunks: u64,
     /// Number of references that positions hold.
     pub held_by_locs: u64,
@@ -162,7 +163,7 @@ impl ClassStats {
 }
 
 impl ClassStats {
-    /// The figures, by name: those of the fields.
+    /// Iterates over the fields: pairs of a name and a value.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -183,7 +184,7 @@ impl ClassStats {
 }
 
 impl Stats {
-    /// The size classes, by size.
+    /// Returns the size classes, from the smallest to the largest.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -194,7 +195,7 @@ impl Stats {
         &self.classes[..self.size_classes as usize]
     }
 
-    /// Number of buffers in use, of all classes.
+    /// Returns the number of buffers in use, in all classes.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -206,7 +207,7 @@ impl Stats {
         self.classes().iter().map(|class| class.in_use).sum()
     }
 
-    /// The totals, by name: those of the fields.
+    /// Iterates over the total counts: pairs of a field's name and its value.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -242,7 +243,7 @@ impl Stats {
     }
 }
 
-/// The totals, then the classes that have chunks.
+/// Prints the totals, then the classes that have chunks.
 impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (name, value)) in self.iter().enumerate() {

@@ -9,8 +9,8 @@ use super::references::References;
 use crate::error::Amount;
 use crate::error::SizeError;
 
-/// The bytes do not make a view: there are too few or too many, or they begin at an address that
-/// the type cannot have.
+/// The error of a view: there are too few or too many bytes, or they begin at an address that the
+/// type cannot have.
 ///
 /// # Examples
 ///
@@ -59,22 +59,22 @@ impl fmt::Display for ViewError {
 
 impl core::error::Error for ViewError {}
 
-/// Typed views, with the feature `zerocopy`: the type derives `FromBytes`, `KnownLayout` and
-/// `Immutable` of that crate, version 0.8 with its feature `derive`, and for writing `IntoBytes`.
-/// Headers of networks are best of its `byteorder` numbers: they stand anywhere, in a fixed order
-/// of bytes.
+/// Typed views, with the feature `zerocopy`. The type derives `FromBytes`, `KnownLayout` and
+/// `Immutable` of that crate, version 0.8 with its feature `derive`, and `IntoBytes` for writing.
+/// Network headers are best declared with its `byteorder` numbers, which can be at any address and
+/// have a fixed byte order.
 ///
 /// Buffers begin at multiples of 16, so a buffer that is not sliced suits any type of that
 /// alignment.
 ///
-/// A type with a `bool`, a reference or a pointer does not derive `FromBytes`, for bytes from a
-/// network are any bytes; one with padding does not derive `IntoBytes`, for its bytes are not all
-/// initialised: such a view does not compile. References have no place in a buffer for another
-/// reason too: nothing drops what is in a buffer, and nothing keeps alive what it would refer to.
-/// A [`Loc`](super::Loc) does that job: two words, which can be written to a buffer, and are
-/// checked when they are used.
+/// A view of an unsuitable type does not compile. A type with a `bool`, a reference or a pointer
+/// cannot derive `FromBytes`, because bytes from a network can have any value. A type with padding
+/// cannot derive `IntoBytes`, because not all of its bytes are initialised. A reference must not be
+/// in a buffer for another reason too: nothing drops the contents of a buffer, and nothing keeps
+/// alive the target of the reference. Use a [`Loc`](super::Loc) instead: two words, which can be
+/// written to a buffer, and are checked when they are used.
 impl<R: References> Buf<R> {
-    /// Borrows all bytes as a value; O(1), copies nothing.
+    /// Borrows all bytes as a value. O(1); copies nothing.
     ///
     /// # Errors
     ///
@@ -92,12 +92,13 @@ impl<R: References> Buf<R> {
         T::ref_from_bytes(self).map_err(|_| ViewError::new::<T>(self))
     }
 
-    /// Borrows the first bytes as a value, and the rest; O(1). The rest as a buffer is
-    /// [`slice`](Self::slice)`(size_of::<T>()..)`.
+    /// Borrows the first bytes as a value, and the rest as a slice. O(1).
+    ///
+    /// To get the rest as a buffer, use [`slice`](Self::slice)`(size_of::<T>()..)`.
     ///
     /// # Errors
     ///
-    /// If there are fewer than the value has, or they are not aligned.
+    /// If there are fewer bytes than the value has, or they are not aligned.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -113,11 +114,11 @@ impl<R: References> Buf<R> {
         T::ref_from_prefix(self).map_err(|_| ViewError::new::<T>(self))
     }
 
-    /// Borrows all bytes as a slice of values; O(1), copies nothing.
+    /// Borrows all bytes as a slice of values. O(1); copies nothing.
     ///
     /// # Errors
     ///
-    /// If the number of bytes is no multiple of the size of a value, or they are not aligned.
+    /// If the number of bytes is not a multiple of the size of a value, or they are not aligned.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -131,13 +132,13 @@ impl<R: References> Buf<R> {
     }
 }
 
-/// Typed views, with the feature `zerocopy`; see those of [`Buf`].
+/// Typed views, with the feature `zerocopy`; see the ones of [`Buf`].
 impl<R: References> BufMut<R> {
-    /// Borrows all bytes as a value, mutably; O(1).
+    /// Borrows all bytes as a value, mutably. O(1).
     ///
     /// # Errors
     ///
-    /// As for [`Buf::view`].
+    /// If the number of bytes is not the size of the value, or they are not aligned.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -154,11 +155,11 @@ impl<R: References> BufMut<R> {
         T::mut_from_bytes(self).map_err(|_| error)
     }
 
-    /// Borrows all bytes as a slice of values, mutably; O(1).
+    /// Borrows all bytes as a slice of values, mutably. O(1).
     ///
     /// # Errors
     ///
-    /// As for [`Buf::view_slice`].
+    /// If the number of bytes is not a multiple of the size of a value, or they are not aligned.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -173,7 +174,7 @@ impl<R: References> BufMut<R> {
         <[T]>::mut_from_bytes(self).map_err(|_| error)
     }
 
-    /// Appends the bytes of a value; O(bytes).
+    /// Appends the bytes of a value. O(n) for n bytes.
     ///
     /// # Errors
     ///
@@ -196,9 +197,9 @@ impl<R: References> BufMut<R> {
     }
 }
 
-/// # What is viewed in a buffer is any bytes
+/// # Views accept any bytes
 ///
-/// Numbers in a row are.
+/// A row of numbers is valid for any bytes.
 ///
 /// ```
 /// use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -227,7 +228,7 @@ impl<R: References> BufMut<R> {
 /// struct Level { price: u32, quantity: u64 }
 /// ```
 ///
-/// It may be read, but neither written nor changed in place.
+/// It can be read, but neither written nor changed in place.
 ///
 /// ```
 /// use zerocopy::{FromBytes, Immutable, KnownLayout};
@@ -261,7 +262,7 @@ impl<R: References> BufMut<R> {
 /// buf.extend_from_value(&Level { price: 7, quantity: 8 }).unwrap();
 /// ```
 ///
-/// A pointer or a reference is not any bytes, nor is a `bool`.
+/// A pointer, a reference or a `bool` is valid only for some bytes.
 ///
 /// ```compile_fail,E0277
 /// use zerocopy::{FromBytes, Immutable, KnownLayout};

@@ -8,6 +8,7 @@ use core::ops::{Deref, DerefMut};
 /// It is for types without such an alignment of their own; a `#[repr(align(64))]` type needs no
 /// wrapper. The size is rounded up to a multiple of 64 bytes, so fewer small values fit into a
 /// cache: smaller cells can be faster if values are used in random order.
+///
 /// # Examples
 ///
 /// ```

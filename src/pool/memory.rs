@@ -14,7 +14,6 @@
 //!   Only the owner frees the cell, and no longer owns it then.
 //! * `cell-memory`: the memory of a cell is valid, and large and aligned enough for a value, from
 //!   before the cell is first free until the memory is freed.
-//!   before the cell is first free until the memory ends.
 
 use core::cell::Cell;
 #[cfg(not(feature = "alloc"))]

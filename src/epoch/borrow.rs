@@ -1,8 +1,8 @@
 //! `Ref` and `RefMut`: a value, borrowed under run-time tracking.
 //!
-//! They have a pointer to the value, not a reference: a guard that was passed to a function
-//! may end in it, and the value be removed there, which a reference would have promised not
-//! to see.
+//! They contain a pointer to the value, not a reference: if a guard is passed to a function, it may
+//! be dropped there, and the value removed, which a reference would exclude until the function
+//! returns.
 
 use core::cell::Cell;
 use core::fmt;
@@ -15,7 +15,7 @@ use super::key::Word;
 /// A shared borrow of a value, like [`core::cell::Ref`].
 ///
 /// While it lives, the value cannot be mutably borrowed, taken out or dropped. Its functions are
-/// associated ones, so as not to hide the value's methods.
+/// associated functions, so that they hide no method of the value.
 ///
 /// # Examples
 ///
@@ -40,7 +40,7 @@ pub struct Ref<'a, T: ?Sized> {
 
 /// A mutable borrow of a value, like [`core::cell::RefMut`].
 ///
-/// While it lives, the value cannot be reached in any other way.
+/// While it lives, there is no other access to the value.
 ///
 /// # Examples
 ///
@@ -83,8 +83,8 @@ impl Drop for Writer<'_> {
 impl<'a, T: ?Sized> Ref<'a, T> {
     /// # Safety
     ///
-    /// The value is there as long as the word counts this reader, who was admitted, and is
-    /// that word's.
+    /// The value is valid as long as the word counts this reader, which was admitted, and the word
+    /// is that of the value.
     #[inline(always)]
     pub(super) unsafe fn new(word: &'a Cell<Word>, value: NonNull<T>) -> Self {
         Ref {
@@ -94,7 +94,7 @@ impl<'a, T: ?Sized> Ref<'a, T> {
         }
     }
 
-    /// Returns another guard of the same value; O(1), no allocation.
+    /// Returns another guard of the same value. O(1); does not allocate.
     ///
     /// # Panics
     ///
@@ -131,7 +131,9 @@ impl<'a, T: ?Sized> Ref<'a, T> {
         }
     }
 
-    /// Makes a guard of a part of the value; O(1), no allocation. The whole value stays borrowed.
+    /// Makes a guard of a part of the value. O(1); does not allocate.
+    ///
+    /// The whole value stays borrowed.
     ///
     /// # Examples
     ///
@@ -159,8 +161,8 @@ impl<'a, T: ?Sized> Ref<'a, T> {
 impl<'a, T: ?Sized> RefMut<'a, T> {
     /// # Safety
     ///
-    /// The value is there as long as the word has this writer, who was admitted, and is that
-    /// word's.
+    /// The value is valid as long as the word has this writer, which was admitted, and the word is
+    /// that of the value.
     #[inline(always)]
     pub(super) unsafe fn new(word: &'a Cell<Word>, value: NonNull<T>) -> Self {
         RefMut {
@@ -170,7 +172,9 @@ impl<'a, T: ?Sized> RefMut<'a, T> {
         }
     }
 
-    /// Makes a guard of a part of the value; O(1), no allocation. The whole value stays borrowed.
+    /// Makes a guard of a part of the value. O(1); does not allocate.
+    ///
+    /// The whole value stays borrowed.
     ///
     /// # Examples
     ///

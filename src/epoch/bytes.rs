@@ -17,14 +17,14 @@ use crate::raw::chunk;
 
 /// The maximum bytes of a buffer, and of a chunk of buffers.
 const MAX_BYTES: usize = 1 << 30;
-/// The bytes of the largest buffers, if no option says how many.
+/// The bytes of the largest buffers, if no option sets them.
 const LARGEST: usize = 64 << 10;
 /// A slab of buffers of any size that belong to epochs; see the [module](super).
 ///
 /// [`Epochs`] has the methods about epochs. A buffer takes a slot of the smallest size class that
-/// fits: 64, 96, 128, 192, 256, 384, 512, 768 bytes and so on. Each class has chunks of its own
-/// in each epoch. A buffer lives until it is [removed](EpochBytes::remove), or its epoch
-/// [cleared](Epochs::clear_epoch); one whose key is lost pins its chunk until then.
+/// fits: 64, 96, 128, 192, 256, 384, 512, 768 bytes and so on. Each class has chunks of its own in
+/// each epoch. A buffer lives until it is [removed](EpochBytes::remove), or its epoch is
+/// [cleared](Epochs::clear_epoch). If its key is lost, it pins its chunk until then.
 ///
 /// # Examples
 ///
@@ -80,7 +80,7 @@ impl Contents for Bytes {
 // borrow it, and cannot be sent along.
 unsafe impl Send for EpochBytes {}
 
-/// A new buffer, mutably borrowed; returned by [`EpochBytes::alloc`].
+/// A new buffer, mutably borrowed; from [`EpochBytes::alloc`].
 ///
 /// Dropping it ends the borrow. The buffer stays until [`EpochBytes::remove`] or
 /// [`clear_epoch`](Epochs::clear_epoch).
@@ -156,7 +156,7 @@ impl DerefMut for EpochBuf<'_> {
     }
 }
 
-/// Prints key, epoch and length.
+/// Prints the key, the epoch and the length.
 impl fmt::Debug for EpochBuf<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EpochBuf")
@@ -168,9 +168,11 @@ impl fmt::Debug for EpochBuf<'_> {
 }
 
 impl EpochBytes {
-    /// Creates an empty slab of buffers of at most 64 KiB in chunks of 16 KiB, with a ring of 16
-    /// epochs, in memory of the global allocator; see [`builder`](Self::builder). Allocates the
-    /// records of the epochs.
+    /// Creates an empty slab of buffers of up to 64 KiB, in chunks of 16 KiB, with a ring of 16
+    /// epochs.
+    ///
+    /// Its memory is from the global allocator; [`builder`](Self::builder) has other options. It
+    /// allocates the records of the epochs now.
     ///
     /// # Panics
     ///
@@ -196,7 +198,7 @@ impl EpochBytes {
         Ok(contents::class_of(size))
     }
 
-    /// Returns the maximum number of bytes of a buffer: those of the largest size class.
+    /// Returns the maximum number of bytes of a buffer, which is the size of the largest class.
     ///
     /// ```
     /// assert_eq!(flatslab::epoch::EpochBytes::new().largest(), 64 << 10);
@@ -214,7 +216,7 @@ impl EpochBytes {
         NonNull::slice_from_raw_parts(cell, chunk.length(slot).get() as usize)
     }
 
-    /// Claims a slot for `size` bytes, which `fill` initialises. Returns its word, too.
+    /// Claims a slot for `size` bytes, which `fill` initialises. Also returns its word.
     #[inline]
     #[cfg_attr(feature = "track", track_caller)]
     fn try_fill(
@@ -231,7 +233,8 @@ impl EpochBytes {
         Ok(self.fill(claimed, size, fill))
     }
 
-    /// Has `fill` initialise the `size` bytes of a slot that was claimed. Returns its word, too.
+    /// Calls `fill` to initialise the `size` bytes of a slot that was claimed. Also returns its
+    /// word.
     #[inline(always)]
     #[cfg_attr(feature = "track", track_caller)]
     fn fill(
@@ -265,14 +268,16 @@ impl EpochBytes {
         })
     }
 
-    /// Allocates a zeroed buffer of `len` bytes in an epoch; O(`len`). If the epoch has no vacant
-    /// slot of the size class, it takes an unused chunk, or allocates one.
+    /// Allocates a zeroed buffer of `len` bytes in an epoch. O(n) for n bytes.
+    ///
+    /// If the epoch has no vacant slot of the size class, it takes an unused chunk, or allocates
+    /// one.
     ///
     /// # Errors
     ///
-    /// If the epoch takes no more buffers, is closed, or belongs to another slab; if `len`
-    /// exceeds [`largest`](Self::largest); at a [limit](EpochBytes::builder), or if
-    /// the allocator refuses.
+    /// If the epoch takes no more buffers, is closed, or belongs to another slab. If `len` exceeds
+    /// [`largest`](Self::largest), a [limit](EpochBytes::builder) is reached, or the allocator
+    /// refuses.
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();
@@ -285,13 +290,14 @@ impl EpochBytes {
         self.try_zeroed(Some(epoch), len)
     }
 
-    /// Allocates a zeroed buffer of `len` bytes in the current epoch; O(`len`). Like
-    /// [`try_alloc_in`](Self::try_alloc_in).
+    /// Allocates a zeroed buffer of `len` bytes in the current epoch. O(n) for n bytes.
+    ///
+    /// Otherwise it is like [`try_alloc_in`](Self::try_alloc_in).
     ///
     /// # Panics
     ///
-    /// If `len` exceeds [`largest`](Self::largest), and at a
-    /// [limit](EpochBytes::builder). Aborts if the allocator refuses, like `Vec`.
+    /// If `len` exceeds [`largest`](Self::largest), or a [limit](EpochBytes::builder) is reached.
+    /// Aborts if the allocator refuses, like `Vec`.
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();
@@ -306,11 +312,15 @@ impl EpochBytes {
         }
     }
 
-    /// Copies bytes into a buffer in an epoch; O(length). Faster than filling a zeroed one.
+    /// Copies bytes into a buffer in an epoch, and returns its key. O(n) for n bytes.
+    ///
+    /// This is faster than filling a zeroed buffer.
     ///
     /// # Errors
     ///
-    /// As [`try_alloc_in`](Self::try_alloc_in).
+    /// If the epoch takes no more buffers, is closed, or belongs to another slab. If there are more
+    /// bytes than [`largest`](Self::largest), a [limit](EpochBytes::builder) is reached, or the
+    /// allocator refuses.
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();
@@ -332,8 +342,9 @@ impl EpochBytes {
         self.try_copy_with_room(epoch, bytes)
     }
 
-    /// As [`try_copy_in`](Self::try_copy_in), where it takes more than a vacant slot. It does all of it:
-    /// a path that joins the other one again has its result told from an error once more.
+    /// Like [`try_copy_in`](Self::try_copy_in), if it takes more than a vacant slot. It does all of
+    /// the work: if its path joined the other one again, the result would be tested for an error
+    /// once more.
     #[cold]
     #[inline(never)]
     #[cfg_attr(feature = "track", track_caller)]
@@ -342,12 +353,14 @@ impl EpochBytes {
         Ok(EpochKey::new(chunk.place, slot, word))
     }
 
-    /// Copies bytes into a buffer in the current epoch; O(length). Like
-    /// [`try_copy_in`](Self::try_copy_in).
+    /// Copies bytes into a buffer in the current epoch, and returns its key. O(n) for n bytes.
+    ///
+    /// Otherwise it is like [`try_copy_in`](Self::try_copy_in).
     ///
     /// # Panics
     ///
-    /// As [`alloc`](Self::alloc).
+    /// If there are more bytes than [`largest`](Self::largest), or a [limit](EpochBytes::builder)
+    /// is reached. Aborts if the allocator refuses, like `Vec`.
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();
@@ -362,8 +375,10 @@ impl EpochBytes {
         }
     }
 
-    /// Borrows the buffer at the key; O(1), no allocation. Returns `None` if there is none: it
-    /// was removed, or dropped with its epoch, or the key belongs to another slab.
+    /// Borrows the buffer at the key. O(1); does not allocate.
+    ///
+    /// Returns `None` if there is no buffer: it was removed, or dropped with its epoch, or the key
+    /// belongs to another slab.
     ///
     /// # Panics
     ///
@@ -385,7 +400,7 @@ impl EpochBytes {
     ///
     /// # Errors
     ///
-    /// [`Missing`](AccessError::Missing) if there is none,
+    /// [`Missing`](AccessError::Missing) if there is no buffer,
     /// [`Borrowed`](AccessError::Borrowed) if it is mutably borrowed,
     /// [`TooManyReaders`](AccessError::TooManyReaders) if it has 32,765 readers.
     ///
@@ -403,8 +418,9 @@ impl EpochBytes {
         Ok(unsafe { Ref::new(chunk.word(slot), self.buffer(chunk, slot)) })
     }
 
-    /// Borrows the buffer at the key mutably; O(1), no allocation. Returns `None` if there is
-    /// none.
+    /// Borrows the buffer at the key mutably. O(1); does not allocate.
+    ///
+    /// Returns `None` if there is no buffer.
     ///
     /// # Panics
     ///
@@ -425,7 +441,7 @@ impl EpochBytes {
     ///
     /// # Errors
     ///
-    /// [`Missing`](AccessError::Missing) if there is none,
+    /// [`Missing`](AccessError::Missing) if there is no buffer,
     /// [`Borrowed`](AccessError::Borrowed) if it is borrowed.
     ///
     /// ```
@@ -443,7 +459,7 @@ impl EpochBytes {
         Ok(unsafe { RefMut::new(chunk.word(slot), self.buffer(chunk, slot)) })
     }
 
-    /// Removes the buffer at the key, and returns whether there was one; O(1).
+    /// Removes the buffer at the key, and returns whether there was one. O(1).
     ///
     /// # Panics
     ///
@@ -464,7 +480,7 @@ impl EpochBytes {
     ///
     /// # Errors
     ///
-    /// [`Missing`](AccessError::Missing) if there is none,
+    /// [`Missing`](AccessError::Missing) if there is no buffer,
     /// [`Borrowed`](AccessError::Borrowed) if it is borrowed.
     ///
     /// ```
@@ -490,7 +506,7 @@ impl EpochBytes {
         self.try_fill(epoch, bytes.len(), copy_of(bytes))
     }
 
-    /// A copy of these bytes in the epoch of a scope, which has it for itself until it ends.
+    /// A copy of these bytes in the epoch of a scope, which owns it until the scope ends.
     #[cfg_attr(feature = "track", track_caller)]
     pub(super) fn try_copy_owned(
         &self,
@@ -501,13 +517,13 @@ impl EpochBytes {
         Ok(self.owned(chunk, slot, word))
     }
 
-    /// The buffer in a slot, which a scope has for itself from now on.
+    /// The buffer in a slot, which a scope owns from now on.
     fn owned(&self, chunk: ChunkPtr, slot: u32, word: Word) -> NonNull<[u8]> {
         chunk.word(slot).set(word.owned());
         self.buffer(chunk, slot)
     }
 
-    /// A zeroed buffer in the epoch of a scope, which has it for itself until it ends.
+    /// A zeroed buffer in the epoch of a scope, which owns it until the scope ends.
     #[cfg_attr(feature = "track", track_caller)]
     pub(super) fn try_alloc_owned(
         &self,
@@ -521,7 +537,7 @@ impl EpochBytes {
     }
 }
 
-/// Copies bytes to a cell, which was claimed, and by its class has room for them.
+/// Copies bytes to a cell, which was claimed, and has room for them because of its class.
 #[inline(always)]
 fn copy_of(bytes: &[u8]) -> impl FnOnce(NonNull<u8>) + '_ {
     // SAFETY: there is room, and no one else has the cell, so it is none of `bytes`.

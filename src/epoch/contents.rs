@@ -1,7 +1,8 @@
-//! What an epoch slab can have, and the size classes of its chunks that follow from that.
+//! The kinds of contents of an epoch slab, and the size classes of chunks that follow from them.
 //!
-//! A slab of values has one class. One of buffers has several: of 64 bytes, and each half as large
-//! again, or a third, in turn: 64, 96, 128, 192, 256, 384, …
+//! A slab of values has one class. A slab of buffers has several: the first is of 64 bytes, and
+//! each is larger than the one before it by a half or a third, in turn: 64, 96, 128, 192, 256, 384,
+//! …
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -11,28 +12,30 @@ use crate::error::{AllocError, BuildError};
 use crate::raw::source::Source;
 
 /// The contents of an epoch slab: [`Values`](super::Values) of one type, or
-/// [`Bytes`](super::Bytes). Sealed: no other crate can name the types of its methods.
+/// [`Bytes`](super::Bytes). Sealed: other crates cannot name the types of its methods.
 pub trait Contents {
     #[doc(hidden)]
     const NEEDS_DROP: bool;
 
+    /// Drops the contents of a cell.
+    ///
     /// # Safety
     ///
     /// The cell has a value of this type, which is not used afterwards.
     #[doc(hidden)]
     unsafe fn drop_in_place(cell: NonNull<u8>);
 
-    /// The chunks of each size class, before they are rounded to pages.
+    /// Returns the plans of the chunks of each size class, before they are rounded to pages.
     #[doc(hidden)]
     fn size_classes(options: &Options) -> Result<Plans, BuildError>;
 }
 
-/// What a builder of epoch slabs has set.
+/// The options of a builder of epoch slabs.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub(super) chunk_capacity: usize,
     pub(super) chunk_bytes: usize,
-    /// 64 KiB if none is set, or fewer within a limit.
+    /// 64 KiB if it is not set, or less if there is a limit.
     pub(super) largest: Option<usize>,
     pub(super) epochs: usize,
     pub(super) cached_chunks: usize,
@@ -62,7 +65,7 @@ pub struct Plans {
 }
 
 impl Plans {
-    /// Rounds the cells of each chunk up to whole pages, where pages are given back.
+    /// Rounds the cells of each chunk up to whole pages, if pages are returned to the system.
     pub(super) fn round_to_pages(&mut self, source: &Source) -> Result<(), AllocError> {
         let Some(page) = source.page_size() else {
             return Ok(());
@@ -76,12 +79,12 @@ impl Plans {
         Ok(())
     }
 
-    /// Leaves out the largest classes of which a chunk exceeds a limit, unless it is said which is the
-    /// largest, and checks that each of the others is within it.
+    /// Leaves out the largest classes whose chunk exceeds a limit, unless an option sets the
+    /// largest, and checks that each of the others is within the limit.
     ///
     /// # Errors
     ///
-    /// If it is not.
+    /// If one is not.
     pub(super) fn limit(&mut self, options: &Options) -> Result<(), BuildError> {
         let bytes = |plans: &Self| plans.iter().map(|plan| plan.data.size()).max();
         let limit = options.max_bytes;
@@ -101,7 +104,7 @@ impl Plans {
 /// How many classes there are, up to 2³⁰ bytes.
 pub(super) const CLASSES: usize = 2 * (30 - 6) + 1;
 
-/// What every buffer is aligned to at least: all sizes are multiples of it.
+/// The minimum alignment of every buffer: all sizes are multiples of it.
 pub(super) const ALIGN: usize = 32;
 
 /// Bytes of the buffers of a class.
@@ -109,11 +112,11 @@ pub(super) const fn size_of_class(class: usize) -> usize {
     (if class % 2 == 0 { 64 } else { 96 }) << (class / 2)
 }
 
-/// Requests up to this find their class by one load: to compute it takes 15 instructions, and a
-/// branch at 64 bytes, which sizes at random mispredict.
+/// Requests up to this size find their class by one load. Computing it takes 15 instructions, and a
+/// branch at 64 bytes, which random sizes mispredict.
 pub(super) const SMALL: usize = 2048;
 
-/// The classes of small requests: one to each multiple of [`ALIGN`], and 0.
+/// The classes of small requests: one for each multiple of [`ALIGN`], and one for 0.
 const CLASSES_OF_SMALL: [u8; SMALL / ALIGN + 1] = {
     let mut classes = [0; SMALL / ALIGN + 1];
     let mut index = 0;
@@ -124,7 +127,7 @@ const CLASSES_OF_SMALL: [u8; SMALL / ALIGN + 1] = {
     classes
 };
 
-/// The smallest class whose buffers have `bytes` bytes, which are at most 2³⁰.
+/// The smallest class with buffers of at least `bytes` bytes, which are at most 2³⁰.
 pub(super) const fn class_of(bytes: usize) -> usize {
     if bytes <= SMALL {
         // SAFETY: as just asked.
@@ -134,11 +137,11 @@ pub(super) const fn class_of(bytes: usize) -> usize {
     }
 }
 
-/// As [`class_of`].
+/// Like [`class_of`].
 ///
 /// # Safety
 ///
-/// The bytes are at most [`SMALL`].
+/// `bytes` is at most [`SMALL`].
 #[inline(always)]
 pub(super) const unsafe fn class_of_small(bytes: usize) -> usize {
     // SAFETY: at most the last entry, that of `SMALL` (precondition).

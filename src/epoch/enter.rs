@@ -1,12 +1,13 @@
 //! Epochs for a part of the program: one that a guard closes, and one that calls run within.
 //!
-//! An [`EpochGuard`] borrows the slab shared, so keys leave its epoch, which is outside the ring, and
-//! values stay. `scope.rs` has the epoch that ends with its values.
+//! An [`EpochGuard`] borrows the slab shared, so keys can outlive its epoch, which is outside of
+//! the ring, and values stay. `scope.rs` has the epoch whose values are dropped with it.
 //!
-//! While a closure runs [within](Epochs::within) an epoch, that is where insertions go which name
-//! none. The epoch that was current before is on the stack of the calls, so entering allocates
-//! nothing, calls are left in the reverse order, by a panic too, and no guard can be forgotten or
-//! dropped out of turn. An epoch is not closed while it is entered: so what the calls have is there.
+//! While a closure runs [within](Epochs::within) an epoch, insertions that name no epoch go into
+//! that epoch. The epoch that was current before is stored on the stack of the calls. So entering
+//! allocates nothing, epochs are left in reverse order, even by a panic, and no guard can be
+//! forgotten or dropped out of turn. An epoch is not closed while it is entered, so it stays valid
+//! for the calls.
 
 use core::fmt;
 
@@ -18,14 +19,15 @@ use super::{Contents, Epochs};
 use crate::error::AllocError;
 use crate::raw::memory;
 
-/// An epoch for a part of the program, [closed](Epochs::close) when the guard is dropped;
-/// returned by [`Epochs::enter`].
+/// An epoch for a part of the program, which is [closed](Epochs::close) when the guard is dropped;
+/// from [`Epochs::enter`].
 ///
-/// The epoch is outside the ring: guards nest to any depth, and none closes another epoch.
-/// Values can outlive it: those that are still there when it is closed stay, and pin their
-/// chunks. [`Epochs::scope`] drops them instead. If the guard is dropped in a call
-/// [within](Epochs::within) its epoch, that is closed when the call has ended. If the guard is
-/// forgotten, its epoch stays open until it is closed by name.
+/// The epoch is outside of the ring: guards nest to any depth, and none closes another epoch.
+/// Values can outlive it: values that still exist when it is closed stay, and pin their chunks.
+/// [`Epochs::scope`] drops them instead.
+///
+/// If the guard is dropped in a call [within](Epochs::within) its epoch, the epoch is closed at the
+/// end of the call. If the guard is forgotten, the epoch stays open until it is closed by name.
 ///
 /// # Examples
 ///
@@ -51,8 +53,9 @@ pub struct EpochGuard<'s, C: Contents> {
 }
 
 impl<C: Contents> Epochs<C> {
-    /// Opens an epoch outside the ring, which its guard closes. O(1); allocates a record if
-    /// none is unused.
+    /// Opens an epoch outside of the ring, which the returned guard closes. O(1).
+    ///
+    /// It allocates a record if no unused one is left.
     ///
     /// # Panics
     ///
@@ -71,7 +74,7 @@ impl<C: Contents> Epochs<C> {
         }
     }
 
-    /// Opens an epoch outside the ring, like [`enter`](Self::enter).
+    /// Opens an epoch outside of the ring, which the returned guard closes, or returns an error.
     ///
     /// # Errors
     ///
@@ -89,19 +92,20 @@ impl<C: Contents> Epochs<C> {
         })
     }
 
-    /// Runs a closure within an epoch: until it returns or panics, that is the
-    /// [current](Self::current) one, to which everything belongs that is inserted or allocated
-    /// and names no epoch. Returns what the closure returns. O(1), allocates nothing.
+    /// Runs a closure within an epoch, and returns its result. O(1); does not allocate.
     ///
-    /// An epoch is entered any number of times, until it is closed, also within itself or another
-    /// one, which is current again afterwards. Use it for work that comes in pieces, such as that
-    /// for a session or a frame, in functions that do not know for which. The ring advances as
-    /// always; its epochs are current again once all others are left.
+    /// Until the closure returns or panics, the epoch is the [current](Self::current) one:
+    /// insertions and allocations that name no epoch go into it.
+    ///
+    /// An epoch can be entered any number of times until it is closed, even within itself or
+    /// another one, which is current again afterwards. Use it for work that comes in pieces, such
+    /// as that of a session or a frame, in functions that do not know its epoch. The ring advances
+    /// as usual; its open epoch is current again once all others are left.
     ///
     /// # Errors
     ///
-    /// If the epoch is over or closed, belongs to another slab, or is one of the ring, whose epochs
-    /// are current by turns. The closure is not called then.
+    /// If the epoch is closed or over, belongs to another slab, or is in the ring: those epochs
+    /// become current by [`advance`](Self::advance). The closure is not called then.
     ///
     /// ```
     /// use flatslab::epoch::{EpochError, EpochSlab};
@@ -126,7 +130,7 @@ impl<C: Contents> Epochs<C> {
 }
 
 impl<'s, C: Contents> EpochGuard<'s, C> {
-    /// Returns its epoch.
+    /// Returns the epoch of this guard.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -139,7 +143,7 @@ impl<'s, C: Contents> EpochGuard<'s, C> {
         self.epoch
     }
 
-    /// Returns the slab.
+    /// Returns the slab of this guard.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -154,11 +158,13 @@ impl<'s, C: Contents> EpochGuard<'s, C> {
 }
 
 impl<T> EpochGuard<'_, Values<T>> {
-    /// Inserts a value into its epoch; O(1). Like [`Epochs::insert`] otherwise.
+    /// Inserts a value into the epoch of this guard, and returns its key. O(1).
+    ///
+    /// Otherwise it is like [`Epochs::insert`].
     ///
     /// # Panics
     ///
-    /// If [`Epochs::insert`] would, or if the epoch was closed by name.
+    /// If [`Epochs::insert`] would panic, or if the epoch was closed by name.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -174,11 +180,12 @@ impl<T> EpochGuard<'_, Values<T>> {
         }
     }
 
-    /// Inserts a value into its epoch, like [`insert`](Self::insert).
+    /// Inserts a value into the epoch of this guard, and returns its key, or returns the value in
+    /// an error.
     ///
     /// # Errors
     ///
-    /// As [`Epochs::try_insert_in`]; the error has the value.
+    /// Returns the errors of [`Epochs::try_insert_in`], which contain the value.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -192,11 +199,11 @@ impl<T> EpochGuard<'_, Values<T>> {
 }
 
 impl EpochGuard<'_, Bytes> {
-    /// Allocates a zeroed buffer of `len` bytes in its epoch; O(`len`).
+    /// Allocates a zeroed buffer of `len` bytes in the epoch of this guard. O(n) for n bytes.
     ///
     /// # Errors
     ///
-    /// As [`Epochs::try_alloc_in`].
+    /// Returns the errors of [`Epochs::try_alloc_in`].
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();
@@ -209,11 +216,12 @@ impl EpochGuard<'_, Bytes> {
         self.slab.try_alloc_in(self.epoch, len)
     }
 
-    /// Copies bytes into a buffer in its epoch; O(length).
+    /// Copies bytes into a buffer in the epoch of this guard, and returns its key. O(n) for n
+    /// bytes.
     ///
     /// # Errors
     ///
-    /// As [`Epochs::try_alloc_in`].
+    /// Returns the errors of [`Epochs::try_alloc_in`].
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::new();

@@ -1,26 +1,26 @@
 //! The epochs of a slab, without the type of its values.
 //!
-//! [`RawEpochs`] has the ring, and the epochs outside of it; it inserts, closes, and says what becomes
-//! of the chunks. [`EpochRecords`] is the table of the epochs' records: which are in use, and that
-//! there is always one for the next advance.
+//! [`RawEpochs`] has the ring, and the epochs outside of it. It inserts, closes, and decides what
+//! happens to the chunks. [`EpochRecords`] is the table of the epochs' records: which are in use,
+//! and that there is always one for the next advance.
 //!
-//! *Chunks without values of an epoch that is not closed* stay this epoch's, which uses them again,
-//! and reports them when it is closed. Those that lost their last value last are *noted*, a few of
-//! them, and left where they are, so that values that come and go one by one, in a few epochs by
-//! turns, cost nothing more. One that is noted no more and still has no value is *idle*, and goes
-//! behind the others of its epoch. At a limit, and where memory is refused, they serve the epoch that
-//! needs them.
+//! *Chunks without values of an epoch that is not closed* stay with the epoch, which uses them
+//! again, and reports them when it is closed. The last few that lost their last value are *noted*,
+//! and left where they are, so that a few epochs that insert and remove values one by one, in turn,
+//! cost nothing more. A chunk that is no longer noted and still has no value is *idle*, and is used
+//! after the others of its epoch. If a limit is reached or memory is refused, idle chunks serve the
+//! epoch that needs memory.
 //!
 //! # Invariants
 //!
-//! * `ring-places`: the place `position` of the ring has its open epoch; every epoch of kind
-//!   `Ring(i)` is at place `i`, and the others of the ring are closing. `current` is the ring's
-//!   open one, or the one that was entered last and not left, which is open.
-//! * `epochs-whole`: no code of the user's runs while any of this is half changed: allocators run
-//!   in [`make_room`](RawEpochs::make_room), [`open`](RawEpochs::open) and [`Store::trim`],
+//! * `ring-places`: the place `position` of the ring has its open epoch. Every epoch of kind
+//!   `Ring(i)` is at place `i`, and all other epochs of the ring are closing. `current` is the
+//!   ring's open epoch, or the one that was entered last and not left, which is open.
+//! * `epochs-whole`: no user code runs while any of this is half changed: allocators run in
+//!   [`make_room`](RawEpochs::make_room), [`open`](RawEpochs::open) and [`Store::trim`],
 //!   destructors in `mod.rs`.
-//! * `record-used-or-spare`: every record of the table is either an epoch's or on the list of spare
-//!   ones.
+//! * `record-used-or-spare`: every record of the table is either used by an epoch or on the list of
+//!   spare ones.
 //! * `record-owed`: `spares >= owed`: one for each place of the ring that has no epoch, and one for
 //!   each epoch of the ring that could stay pinned when it is closed, because it has had a chunk.
 //!   So an advance needs no memory.
@@ -38,10 +38,10 @@ use crate::raw::atomic::{Count, Ordering};
 use crate::raw::row::Row;
 use crate::raw::source::Source;
 
-/// The slabs of this process that were made; each has a number of its own.
+/// The number of slabs that this process has created; each has a number of its own.
 static SLABS: Count = Count::new(0);
 
-/// The number of the next slab; none once all are taken.
+/// Takes the number of the next slab, or `None` if all are taken.
 fn take_number(slabs: &Count) -> Option<u64> {
     let limit = (u64::MAX >> INDEX_BITS) as usize;
     // Relaxed: each number is taken once, and nothing else is to be seen with it.
@@ -62,7 +62,7 @@ pub(super) struct RawEpochs {
     pub(super) totals: Totals,
 }
 
-/// Counts since the slab was made.
+/// Counts since the slab was created.
 #[derive(Default)]
 pub(super) struct Totals {
     pub(super) close_calls: Cell<u64>,
@@ -78,11 +78,11 @@ impl Totals {
 }
 
 impl RawEpochs {
-    /// Epochs with a ring of that length, whose first one is current.
+    /// Epochs with a ring of this length, whose first one is current.
     ///
     /// # Errors
     ///
-    /// When the source refuses, or there are no numbers left for slabs.
+    /// If the source refuses, or there are no numbers left for slabs.
     pub(super) fn try_new(
         plans: impl ExactSizeIterator<Item = Plan>,
         epochs: usize,
@@ -122,8 +122,8 @@ impl RawEpochs {
             .expect("ring-places")
     }
 
-    /// The current epoch is that one, or the ring's. Returns which one was, unless that was the
-    /// ring's.
+    /// Makes this epoch the current one, or the ring's if `None`. Returns the epoch that was
+    /// current, unless it was the ring's.
     fn set_entered(&self, record: Option<EpochPtr>) -> Option<EpochPtr> {
         let of_ring = self.current_of_ring();
         let last = self.current.replace(record.unwrap_or(of_ring));
@@ -140,7 +140,7 @@ impl RawEpochs {
 
     // Insertion.
 
-    /// Takes a vacant slot of an epoch that is open, if there is one without more ado.
+    /// Takes a vacant slot of an epoch that is open, if the top chunk of its stack has one.
     #[inline(always)]
     fn pop(&self, record: EpochPtr, class: usize) -> Option<(ChunkPtr, u32, Word)> {
         debug_assert!(class < self.store.classes());
@@ -148,12 +148,12 @@ impl RawEpochs {
         unsafe { record.list(class) }.pop()
     }
 
-    /// Makes room in an epoch that is open, or a step of it: the caller finds the epoch again,
-    /// which the allocator may have closed.
+    /// Makes room in an epoch that is open, or does a step of it. The caller looks for the epoch
+    /// again, which the allocator may have closed.
     ///
     /// # Errors
     ///
-    /// At a limit, or when the source refuses.
+    /// If a limit is reached, or the source refuses.
     #[cold]
     #[inline(never)]
     fn make_room(&self, record: EpochPtr, class: usize) -> Result<(), AllocError> {
@@ -208,7 +208,7 @@ impl RawEpochs {
         }
     }
 
-    /// Takes a vacant slot of the current epoch, as [`claim`](Self::claim) does.
+    /// Takes a vacant slot of the current epoch, like [`claim`](Self::claim).
     ///
     /// # Errors
     ///
@@ -221,12 +221,12 @@ impl RawEpochs {
         }
     }
 
-    /// Takes a vacant slot of an epoch, or of the current one, where there was none. Not in
-    /// line: the loop would cost every insertion six registers that are saved.
+    /// Takes a vacant slot of an epoch, or of the current one, if there was none. Not inlined: the
+    /// loop would make every insertion save six registers.
     ///
     /// # Errors
     ///
-    /// Where [`claim`](Self::claim) has one.
+    /// The errors of [`claim`](Self::claim).
     #[cold]
     #[inline(never)]
     fn claim_with_room(
@@ -248,7 +248,7 @@ impl RawEpochs {
         }
     }
 
-    /// Why nothing can be inserted into that epoch, which is not open.
+    /// The reason why nothing can be inserted into this epoch, which is not open.
     #[cold]
     fn why_not_open(&self, epoch: Epoch) -> Refusal {
         match self.records.find(epoch) {
@@ -260,11 +260,11 @@ impl RawEpochs {
 
     // Keys.
 
-    /// The slot of a key whose value is there and not borrowed.
+    /// The slot of a key whose value exists and is not borrowed.
     ///
     /// # Errors
     ///
-    /// Where it is not, or is borrowed.
+    /// If it does not exist, or is borrowed.
     #[inline(always)]
     pub(super) fn idle(&self, key: EpochKey) -> Result<(ChunkPtr, u32), AccessError> {
         let Some((chunk, slot)) = self.store.find(key) else {
@@ -278,7 +278,7 @@ impl RawEpochs {
         }
     }
 
-    /// A reader comes by this key. Its end is that of a [`Ref`](super::Ref).
+    /// Counts a reader with this key, which a [`Ref`](super::Ref) subtracts again.
     ///
     /// # Errors
     ///
@@ -298,13 +298,13 @@ impl RawEpochs {
         }
     }
 
-    /// The slot of a key whose value is there, borrowed or not.
+    /// The slot of a key whose value exists, borrowed or not.
     #[inline]
     pub(super) fn slot(&self, key: EpochKey) -> Option<(ChunkPtr, u32)> {
         (self.store.find(key)).filter(|(chunk, slot)| chunk.word(*slot).get().is_of(key.word()))
     }
 
-    /// The value of a slot, which was idle, has left: its cell is vacant from now on.
+    /// Makes the cell of a slot vacant, whose value was not borrowed and has left.
     #[inline(always)]
     pub(super) fn push(&self, chunk: ChunkPtr, slot: u32, word: Word) {
         if chunk.push(slot, word) {
@@ -312,7 +312,7 @@ impl RawEpochs {
         }
     }
 
-    /// A value was the last one of a pinned chunk, or in a full one.
+    /// Handles a value that was the last one of a pinned chunk, or in a full one.
     #[cold]
     #[inline(never)]
     fn end_of_push(&self, chunk: ChunkPtr) {
@@ -323,7 +323,7 @@ impl RawEpochs {
         }
     }
 
-    /// A chunk that was full has a vacant slot.
+    /// Makes a chunk open that was full and has a vacant slot.
     fn reopen(&self, chunk: ChunkPtr) {
         let is_empty = chunk.set_vacant();
         if let Some(record) = chunk.epoch.get() {
@@ -335,7 +335,7 @@ impl RawEpochs {
         }
     }
 
-    /// A pinned chunk has lost its last value.
+    /// Recycles a pinned chunk that has lost its last value.
     #[inline(never)]
     fn recycle_pinned(&self, chunk: ChunkPtr) {
         if let Some(record) = chunk.epoch.get() {
@@ -358,8 +358,8 @@ impl RawEpochs {
 
     // Epochs.
 
-    /// The chunks of an epoch, as long as no chunk comes or goes but for the one that was
-    /// returned.
+    /// The chunks of an epoch. While it iterates, only the chunk that was returned last may be
+    /// removed.
     pub(super) fn chunks_of(&self, record: EpochPtr) -> impl Iterator<Item = ChunkPtr> {
         (0..self.store.classes()).flat_map(move |class| {
             // SAFETY: `class` is below the number of the slab's classes.
@@ -367,8 +367,8 @@ impl RawEpochs {
         })
     }
 
-    /// The current epoch takes no more insertions; there is a next one. Closes the epoch that
-    /// has its place in the ring.
+    /// Opens the next epoch of the ring; the current one takes no more insertions. Closes the epoch
+    /// that has its place in the ring.
     pub(super) fn advance(&self) -> Epoch {
         self.current_of_ring().set_closing();
         let next = self.open_next();
@@ -376,7 +376,7 @@ impl RawEpochs {
         next
     }
 
-    /// As [`advance`](Self::advance); closes the epoch that was current, too.
+    /// Like [`advance`](Self::advance), but also closes the epoch that was current.
     pub(super) fn advance_and_close(&self) -> (Epoch, CloseReport) {
         let mut next = None;
         let report = self.timed(|| {
@@ -390,12 +390,12 @@ impl RawEpochs {
         (next.expect("it has begun"), report)
     }
 
-    /// Begins the next epoch of the ring: the one before has stopped. No other code runs.
+    /// Begins the next epoch of the ring, after the one before has stopped. No other code runs.
     fn open_next(&self) -> Epoch {
         self.open_next_after(self.current.get() == self.current_of_ring())
     }
 
-    /// As [`open_next`](Self::open_next); `was_current` if the one before was the current one.
+    /// Like [`open_next`](Self::open_next); `was_current` if the one before was the current one.
     fn open_next_after(&self, was_current: bool) -> Epoch {
         let position = (self.position.get() + 1) % self.ring.len();
         if let Some(last) = self.ring.get(position).flatten() {
@@ -416,7 +416,7 @@ impl RawEpochs {
     ///
     /// # Errors
     ///
-    /// When the source refuses.
+    /// If the source refuses.
     pub(super) fn open(&self) -> Result<Epoch, AllocError> {
         let record = self.records.try_open(Kind::Outside, self.advances.get())?;
         Ok(record.epoch().expect("it has begun"))
@@ -455,7 +455,7 @@ impl RawEpochs {
         self.timed(|| self.close_epoch(record))
     }
 
-    /// Closes an epoch, trims the unused chunks, and says how long it took.
+    /// Closes an epoch, trims the unused chunks, and measures the time.
     fn timed(&self, close: impl FnOnce() -> CloseReport) -> CloseReport {
         #[cfg(feature = "std")]
         let begun = std::time::Instant::now();
@@ -468,8 +468,8 @@ impl RawEpochs {
         }
     }
 
-    /// Closes an epoch that is closing: its place in the ring is free, its empty chunks are
-    /// unused, the others pinned.
+    /// Closes an epoch that is closing: its place in the ring becomes free, its empty chunks become
+    /// unused, and the others pinned.
     fn close_epoch(&self, record: EpochPtr) -> CloseReport {
         debug_assert!(record.state.get() == EpochState::Closing);
         let epoch = record.epoch().expect("it is closing");
@@ -517,8 +517,8 @@ impl RawEpochs {
         }
     }
 
-    /// Takes all chunks from an epoch and puts them before those of the list, which no key
-    /// leads to. Returns how many values they have. A pinned epoch is over then.
+    /// Takes all chunks from an epoch and puts them before those of the list, which no key refers
+    /// to. Returns the number of their values. A pinned epoch is over then.
     pub(super) fn doom(&self, record: EpochPtr, doomed: &mut Option<ChunkPtr>) -> usize {
         let mut live = 0;
         for class in 0..self.store.classes() {
@@ -546,7 +546,7 @@ impl RawEpochs {
     ///
     /// # Errors
     ///
-    /// If that cannot be entered.
+    /// If it cannot be entered.
     pub(super) fn enter(&self, epoch: Epoch) -> Result<Entered<'_>, EpochError> {
         let record = self.records.find(epoch).map_err(|reason| match reason {
             NoEpoch::Foreign => EpochError::Foreign,
@@ -565,7 +565,7 @@ impl RawEpochs {
         })
     }
 
-    /// The guard of an epoch that is entered is dropped.
+    /// Closes an epoch whose guard is dropped, now or when the epoch is left.
     pub(super) fn close_when_left(&self, epoch: Epoch) {
         if let Ok(record) = self.records.find(epoch) {
             record.closes_when_left.set(true);
@@ -574,8 +574,8 @@ impl RawEpochs {
 
     // Chunks without values of epochs that are not closed.
 
-    /// A chunk of an epoch that is not closed has lost its last value, and is on the stack of open
-    /// ones.
+    /// Notes a chunk of an epoch that is not closed, which has lost its last value, and is on the
+    /// stack of open ones.
     #[cold]
     #[inline(never)]
     fn note(&self, chunk: ChunkPtr) {
@@ -588,7 +588,7 @@ impl RawEpochs {
         chunk.note();
     }
 
-    /// The chunk that is noted there is idle, unless it has values again.
+    /// Makes the chunk idle that is noted at this place, unless it has values again.
     fn settle(&self, place: Place) {
         let Some(chunk) = self.store.noted.get(place) else {
             return;
@@ -603,8 +603,8 @@ impl RawEpochs {
         }
     }
 
-    /// A chunk is taken from among the noted or idle ones, because it leaves its epoch, or is pinned,
-    /// or used.
+    /// Takes a chunk from the noted or idle ones, because it leaves its epoch, or is pinned, or
+    /// used.
     fn forget_idle(&self, record: EpochPtr, chunk: ChunkPtr) {
         if let Some(place) = chunk.noted.take() {
             self.store.noted.set(place, None);
@@ -617,8 +617,8 @@ impl RawEpochs {
         }
     }
 
-    /// An epoch gives up an idle chunk of that class, which is unused then; `false` if there is
-    /// none.
+    /// Makes an idle chunk of this class unused, which its epoch gives up; returns `false` if no
+    /// chunk is idle.
     fn give_up(&self, class: usize) -> bool {
         let Some(chunk) = self.store.idle(class) else {
             return false;
@@ -630,12 +630,12 @@ impl RawEpochs {
     }
 
     /// Makes a chunk of a class unused for which there was no memory: one that an epoch does not
-    /// need, or in the place of such ones of other classes. O(bytes of a chunk), of which each is
-    /// one.
+    /// need, or a new one in the place of such chunks of other classes. O(bytes of a chunk),
+    /// because each of those chunks has at least a byte.
     ///
     /// # Errors
     ///
-    /// The one that is given, if there are none.
+    /// The given error, if no epoch can give up a chunk.
     fn take_over(&self, class: usize, error: AllocError) -> Result<(), AllocError> {
         self.store
             .noted
@@ -664,7 +664,7 @@ impl RawEpochs {
         self.store.grow(class)
     }
 
-    /// Panics where an invariant does not hold.
+    /// Panics if an invariant does not hold.
     #[cfg(any(test, fuzzing))]
     pub(super) fn check(&self) {
         self.records.check(self.ring());
@@ -740,11 +740,11 @@ fn times_on_stack(stack: Option<ChunkPtr>, chunk: ChunkPtr) -> usize {
     stack.filter(|&it| it == chunk).count()
 }
 
-/// An epoch that is entered; left when this is dropped.
+/// An epoch that is entered, and left when this is dropped.
 pub(super) struct Entered<'s> {
     raw: &'s RawEpochs,
     record: EpochPtr,
-    /// The one that was entered before; none if that was the ring's.
+    /// The epoch that was entered before; `None` if that was the ring's.
     previous: Option<EpochPtr>,
 }
 
@@ -777,17 +777,17 @@ impl Drop for Entered<'_> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CloseReport {
-    /// The epoch.
+    /// The closed epoch.
     pub epoch: Epoch,
     /// Number of chunks that it had.
     pub scanned: usize,
-    /// Number of those chunks that had no value, and are unused now.
+    /// Number of those chunks that had no value, and became unused.
     pub recycled: usize,
-    /// Number of the other chunks. Each stays until its last value leaves.
+    /// Number of those chunks that had values. Each stays until its last value leaves.
     pub pinned: usize,
     /// Number of values in the pinned chunks.
     pub live: usize,
-    /// Bytes of unused chunks that were given back, see
+    /// Bytes of unused chunks that were freed, see
     /// [`cached_chunks`](crate::Builder::cached_chunks).
     pub released_bytes: usize,
     /// Time that the closing took.
@@ -796,8 +796,10 @@ pub struct CloseReport {
 }
 
 impl CloseReport {
-    /// Returns [`recycled`](Self::recycled) / [`scanned`](Self::scanned): the fraction of its
-    /// chunks that had no value. 1 if lifetimes and the epoch agree; `None` if it had no chunk.
+    /// Returns the fraction of its chunks that had no value: [`recycled`](Self::recycled) /
+    /// [`scanned`](Self::scanned).
+    ///
+    /// It is 1 if lifetimes and the epoch agree. Returns `None` if the epoch had no chunk.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -817,7 +819,7 @@ pub(super) fn fraction(recycled: u64, scanned: u64) -> Option<f64> {
 
 /// The records of epochs.
 pub(super) struct EpochRecords {
-    /// Of the slab: added to an index it is the place of an epoch.
+    /// The slab's part of a place: added to an index it is the place of an epoch.
     place: u64,
     classes: usize,
     table: Row<EpochPtr>,
@@ -828,7 +830,7 @@ pub(super) struct EpochRecords {
     source: Source,
 }
 
-/// Why there is no such epoch.
+/// The reason why there is no such epoch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum NoEpoch {
     Foreign,
@@ -840,7 +842,7 @@ impl EpochRecords {
     ///
     /// # Errors
     ///
-    /// When the source refuses.
+    /// If the source refuses.
     pub(super) fn try_new(
         place: u64,
         classes: usize,
@@ -886,7 +888,7 @@ impl EpochRecords {
         (record.open.get() == epoch.generation()).then_some(record)
     }
 
-    /// All epochs that there are, in the order of their indices.
+    /// The epoch whose record has this index.
     pub(super) fn get(&self, index: usize) -> Option<EpochPtr> {
         self.table.get(index)
     }
@@ -895,7 +897,7 @@ impl EpochRecords {
     ///
     /// # Errors
     ///
-    /// When the source refuses, or there are 2^30 records.
+    /// If the source refuses, or there are 2^30 records.
     #[cold]
     fn grow(&self) -> Result<(), AllocError> {
         let record = EpochPtr::allocate(self.classes, &self.source)?;
@@ -931,7 +933,7 @@ impl EpochRecords {
     ///
     /// # Errors
     ///
-    /// When the source refuses.
+    /// If the source refuses.
     pub(super) fn try_open(&self, kind: Kind, opened_at: u64) -> Result<EpochPtr, AllocError> {
         loop {
             if self.spares.get() > self.owed.get() {
@@ -953,13 +955,13 @@ impl EpochRecords {
         Some(record)
     }
 
-    /// Makes sure that the ring has a record for another epoch, should this one, which is to
-    /// have its first chunk, stay pinned. Returns whether it was so before: else the allocator
+    /// Makes sure that the ring has a record for another epoch in case this one, which gets its
+    /// first chunk now, stays pinned. Returns whether that was so before; otherwise the allocator
     /// has run.
     ///
     /// # Errors
     ///
-    /// When the source refuses.
+    /// If the source refuses.
     pub(super) fn replace(&self, record: EpochPtr) -> Result<bool, AllocError> {
         if record.replaced.get() || !matches!(record.kind.get(), Kind::Ring(_)) {
             return Ok(true);
@@ -973,8 +975,8 @@ impl EpochRecords {
         Ok(true)
     }
 
-    /// The epoch leaves its place in the ring, to which a record is owed from now on: that
-    /// which was set aside for it, or its own, which it then gives up.
+    /// Takes an epoch from its place in the ring, to which a record is owed from now on: the one
+    /// that was set aside for it, or its own, which it then gives up.
     pub(super) fn leave_ring(&self, record: EpochPtr) {
         debug_assert!(record.replaced.get() || record.chunks.get() == 0);
         if !record.replaced.replace(false) {
@@ -983,7 +985,7 @@ impl EpochRecords {
         record.kind.set(Kind::Outside);
     }
 
-    /// The epoch is over: it is closed and has no chunks.
+    /// Ends an epoch that is closed and has no chunks.
     pub(super) fn end(&self, record: EpochPtr) {
         debug_assert!(record.chunks.get() == 0 && record.open.get() == 0);
         record.generation.set(0);
@@ -995,7 +997,7 @@ impl EpochRecords {
         self.table.bytes() + self.table.len() * EpochPtr::bytes(self.classes)
     }
 
-    /// Panics where an invariant of the records does not hold.
+    /// Panics if an invariant of the records does not hold.
     #[cfg(any(test, fuzzing))]
     pub(super) fn check(&self, ring: usize) {
         let mut spares = 0;

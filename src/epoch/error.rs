@@ -7,7 +7,7 @@ use super::EpochKey;
 use crate::error::{AllocError, SizeError};
 use crate::raw::memory;
 
-/// Why a value was not inserted, with the value; of a buffer, why it was not allocated.
+/// The reason why a value was not inserted, with the value, or why a buffer was not allocated.
 ///
 /// # Examples
 ///
@@ -34,13 +34,13 @@ pub enum InsertError<T = ()> {
     Closed(T),
     /// The epoch belongs to another slab.
     Foreign(T),
-    /// The bytes exceed the [largest](super::EpochBytes::builder) size class; of buffers alone.
+    /// The bytes exceed the [largest](super::EpochBytes::builder) size class. Only for buffers.
     TooLarge(T, SizeError),
     /// No chunk could be allocated: the allocator refused, or a limit was reached.
     Full(T, AllocError),
 }
 
-/// Why, without the value.
+/// The reason without the value.
 pub(super) type Refusal = InsertError<()>;
 
 impl From<AllocError> for Refusal {
@@ -115,7 +115,7 @@ impl<T> Error for InsertError<T> {
     }
 }
 
-/// Ends the program if the allocator has refused, else panics.
+/// Aborts if the allocator has refused, and panics otherwise.
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -126,7 +126,7 @@ pub(super) fn no_room<T>(operation: &str, error: InsertError<T>) -> ! {
     }
 }
 
-/// Why an epoch was not closed, or its values were not dropped.
+/// The reason why an epoch was not closed or entered, or its values were not dropped.
 ///
 /// # Examples
 ///
@@ -146,19 +146,17 @@ pub(super) fn no_room<T>(operation: &str, error: InsertError<T>) -> ! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EpochError {
-    /// It is the current epoch: use
-    /// [`advance_and_close`](super::Epochs::advance_and_close).
+    /// The epoch is the current one; use [`advance_and_close`](super::Epochs::advance_and_close).
     Current,
-    /// It is the permanent epoch, which is never closed.
+    /// The epoch is the permanent one, which is never closed.
     Permanent,
-    /// It was closed before.
+    /// The epoch was closed before.
     Closed,
-    /// It is one of the ring, whose epochs are current by turns: only others are
-    /// [entered](super::Epochs::within).
+    /// The epoch is in the ring; only others can be [entered](super::Epochs::within).
     InRing,
-    /// A call runs [within](super::Epochs::within) it.
+    /// A call runs [within](super::Epochs::within) the epoch.
     Entered,
-    /// It belongs to another slab.
+    /// The epoch belongs to another slab.
     Foreign,
     /// The value at this key is borrowed; no value was dropped.
     Borrowed(EpochKey),

@@ -1,11 +1,12 @@
-//! The names of values and epochs, and the word of a slot, which says whether a key leads there.
+//! The names of values and epochs, and the word of a slot, which says whether a key refers to its
+//! value.
 //!
-//! [`EpochKey`] and [`Epoch`] are 16 bytes each, `Copy`, of one slab. A key has the place of a chunk,
-//! and the bits of a word with the slot in the place of the rest.
+//! [`EpochKey`] and [`Epoch`] are 16 bytes each, `Copy`, and from one slab. A key contains the
+//! place of a chunk, and the bits of a word, in which the slot replaces the lower bits.
 //!
-//! A slot's [`Word`] is its generation, and whether it has a value and who borrows it. Words lie
-//! outside the cells, whose memory may be given back: a page that comes back reads zero, and says
-//! nothing about values.
+//! A slot's [`Word`] contains its generation, whether it has a value, and who borrows it. Words are
+//! outside of the cells, whose memory may be returned to the system: a page that is populated again
+//! reads zero, and tells nothing about values.
 //!
 //! | bits | are |
 //! |---|---|
@@ -17,30 +18,31 @@
 //!
 //! # Invariants
 //!
-//! * `slot-generation-rises`: a slot's generation never falls, also when its chunk changes hands,
-//!   until the slot is retired: then it is 0 for good, which no key has. So no two values of a slot
-//!   have the same key.
+//! * `slot-generation-rises`: a slot's generation never decreases, even when its chunk moves to
+//!   another epoch, until the slot is retired. Then it is 0 for good, which no key has. So no two
+//!   values of a slot have the same key.
 //! * `word-says-value`: a cell is initialised exactly while its word [has a value](Word::has_value)
 //!   or is doomed.
-//! * `guards-exclude`: readers and the one writer exclude each other; their guards, and what lives
-//!   as long as a scope, are all that changes a word with a value, except for its removal.
+//! * `guards-exclude`: readers and the one writer exclude each other. The word of a value is
+//!   changed only by their guards, by references that live as long as a scope, and by the removal
+//!   of the value.
 
 use core::fmt;
 use core::num::NonZero;
 
 use crate::error::AccessError;
 
-/// How many bits of a place are the number of a chunk, or of the record of an epoch; the others
-/// are the slab.
+/// How many bits of a place are the number of a chunk, or of the record of an epoch. The others are
+/// the number of the slab.
 pub(super) const INDEX_BITS: u32 = 30;
 
 /// The key of a value in an [`EpochSlab`](super::EpochSlab), or of a buffer in
 /// [`EpochBytes`](super::EpochBytes).
 ///
-/// 16 bytes, `Copy`; an `Option` of it has 16 bytes too. It has the numbers of the slab (34
-/// bits), the chunk (30) and the slot (16), and the slot's generation (48), which is never set
-/// back. A key whose value is gone, a key of another slab and a forged key never lead to a value
-/// that is not theirs.
+/// It has 16 bytes and is `Copy`; an `Option` of it has 16 bytes too. It contains the numbers of
+/// the slab (34 bits), the chunk (30) and the slot (16), and the slot's generation (48), which is
+/// never set back. A key whose value is gone, a key from another slab or a forged key never refers
+/// to another value.
 ///
 /// # Examples
 ///
@@ -65,7 +67,7 @@ pub struct EpochKey {
 const _: () = assert!(size_of::<Option<EpochKey>>() == 16);
 
 impl EpochKey {
-    /// The key of the value in a slot of the chunk in that place, whose word this is.
+    /// The key of the value in a slot of the chunk at this place. `word` is the word of the slot.
     #[inline(always)]
     pub(super) fn new(place: u64, slot: u32, word: Word) -> Self {
         let bits = word.key_bits(slot);
@@ -91,9 +93,11 @@ impl EpochKey {
         Word::of_key(self.bits.get())
     }
 
-    /// Returns the bits of the key, which are never 0 and never `u128::MAX`, to store or send
-    /// within the process. In another process they may be the key of another value: its slabs have
-    /// the same numbers. They do not fit in the token of a poller, which has 64 bits, or 32.
+    /// Returns the bits of the key, to store or send within the process. They are never 0 and never
+    /// `u128::MAX`.
+    ///
+    /// In another process they may be the key of another value, because its slabs have the same
+    /// numbers. They do not fit into the token of a poller, which has 64 or 32 bits.
     ///
     /// ```
     /// use flatslab::epoch::{EpochKey, EpochSlab};
@@ -108,9 +112,9 @@ impl EpochKey {
         (self.bits.get() as u128) << 64 | self.place as u128
     }
 
-    /// Returns the key with these bits; `None` if no key has them.
+    /// Returns the key with these bits, or `None` if no key has them.
     ///
-    /// A key that no slab returned leads to nothing, like one whose value is gone.
+    /// A key that no slab returned refers to no value, like one whose value is gone.
     ///
     /// ```
     /// assert_eq!(flatslab::epoch::EpochKey::from_raw(0), None);
@@ -141,8 +145,8 @@ impl fmt::Debug for EpochKey {
 
 /// The name of an epoch of a slab.
 ///
-/// 16 bytes, `Copy`. It has the index of the epoch's record, which is reused when the epoch is
-/// over, and a generation, which is not.
+/// It has 16 bytes and is `Copy`. It contains the index of the epoch's record, which is reused when
+/// the epoch is over, and a generation, which is not reused.
 ///
 /// # Examples
 ///
@@ -174,8 +178,10 @@ impl Epoch {
         self.place
     }
 
-    /// Returns the generation: the slab's epochs are numbered in the order in which they were
-    /// opened, from 1 on. No two epochs of a slab have the same.
+    /// Returns the generation of the epoch, which is its number in the order in which the slab
+    /// opened its epochs, from 1.
+    ///
+    /// No two epochs of a slab have the same generation.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
@@ -188,8 +194,9 @@ impl Epoch {
         self.generation.get()
     }
 
-    /// Returns the index of the epoch's record, a small number. No two epochs that exist at the
-    /// same time have the same.
+    /// Returns the index of the epoch's record, a small number.
+    ///
+    /// No two epochs that exist at the same time have the same index.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
@@ -202,7 +209,7 @@ impl Epoch {
     }
 }
 
-/// Prints index and generation.
+/// Prints the index and the generation.
 impl fmt::Debug for Epoch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Epoch")
@@ -212,7 +219,7 @@ impl fmt::Debug for Epoch {
     }
 }
 
-/// What a generation counts in.
+/// One generation more.
 const GENERATION: u64 = 1 << 16;
 /// Neither a value nor free: retired.
 const NO_VALUE: u64 = 0;
@@ -221,7 +228,7 @@ const IDLE: u64 = 1;
 const EXCLUSIVE: u64 = 0x7fff;
 /// No value; with the next free slot.
 const VACANT: u64 = 0x8000;
-/// A value that no key leads to, and that is about to be dropped.
+/// A value that no key refers to, and that is about to be dropped.
 const DOOMED: u64 = VACANT | 0x7ffe;
 /// The end of the free slots of a chunk.
 pub(super) const END: u32 = 0x7fff;
@@ -236,10 +243,10 @@ pub(super) const MAX_READERS: u64 = EXCLUSIVE - IDLE - 1;
 pub(super) struct Word(u64);
 
 impl Word {
-    /// Of a slot that never had a value.
+    /// The word of a slot that never had a value.
     pub(super) const FIRST: Word = Word(GENERATION | NO_VALUE);
 
-    /// Of a value that is not borrowed, whose key has those bits.
+    /// The word of a value that is not borrowed, whose key has these bits.
     #[inline(always)]
     pub(super) const fn of_key(bits: u64) -> Word {
         Word(bits - bits % GENERATION + IDLE)
@@ -251,13 +258,13 @@ impl Word {
         self.0 - self.low() + slot as u64
     }
 
-    /// The slot that a key of those bits has.
+    /// The slot of a key with these bits.
     #[inline(always)]
     pub(super) const fn slot_of_key(bits: u64) -> u32 {
         (bits % GENERATION) as u32
     }
 
-    /// Whether a key may have those bits: it has a generation, and a slot that there can be.
+    /// Whether a key may have these bits: it has a generation, and a slot index that is possible.
     pub(super) const fn are_of_key(bits: u64) -> bool {
         bits >= GENERATION && bits % GENERATION < MAX_SLOTS as u64
     }
@@ -279,14 +286,14 @@ impl Word {
         Word(self.0 - self.low() + IDLE)
     }
 
-    /// With the same generation: a value that its scope has for itself.
+    /// With the same generation: a value that its scope owns.
     #[inline(always)]
     pub(super) const fn owned(self) -> Word {
         Word(self.0 - self.low() + EXCLUSIVE)
     }
 
-    /// The value has left, and the slot is free. Says whether there is no next generation: then
-    /// it is [retired](Self::is_retired), and the word a vacant one all the same.
+    /// The word after the value has left: a vacant one. Also returns whether there is no next
+    /// generation; then the slot is [retired](Self::is_retired), although the word is a vacant one.
     #[inline(always)]
     pub(super) const fn vacated(self, next: u32) -> (Word, bool) {
         let (base, is_last) = (self.0 - self.low()).overflowing_add(GENERATION);
@@ -302,7 +309,7 @@ impl Word {
         }
     }
 
-    /// No key leads to the value any more.
+    /// The word of a value that no key refers to any more.
     pub(super) const fn doomed(self) -> Word {
         Word((self.0 - self.low()).wrapping_add(GENERATION) + DOOMED)
     }
@@ -323,7 +330,7 @@ impl Word {
         self.low() >= VACANT && self.low() != DOOMED
     }
 
-    /// Whether keys lead to a value.
+    /// Whether keys refer to a value.
     pub(super) const fn has_value(self) -> bool {
         self.low() != NO_VALUE && self.low() < VACANT
     }
@@ -333,7 +340,7 @@ impl Word {
         self.has_value() && self.low() != IDLE
     }
 
-    /// A reader comes by this key.
+    /// Counts a reader that has this key.
     #[inline(always)]
     pub(super) const fn read(self, key: Word) -> Option<Word> {
         if self.0.wrapping_sub(key.0) < MAX_READERS {
@@ -343,7 +350,7 @@ impl Word {
         }
     }
 
-    /// A reader comes by a guard that reads already.
+    /// Counts a reader that comes from a guard which reads already.
     pub(super) const fn read_along(self) -> Option<Word> {
         if self.low() <= MAX_READERS {
             Some(Word(self.0 + 1))
@@ -357,7 +364,7 @@ impl Word {
         Word(self.0 - 1)
     }
 
-    /// Why a reader by this key was refused.
+    /// The reason why a reader with this key was refused.
     #[cold]
     pub(super) const fn why_no_reader(self, key: Word) -> AccessError {
         if !self.is_of(key) {
@@ -369,7 +376,7 @@ impl Word {
         }
     }
 
-    /// Why a writer or a removal by this key was refused.
+    /// The reason why a writer or a removal with this key was refused.
     #[cold]
     pub(super) const fn why_no_writer(self, key: Word) -> AccessError {
         if self.is_of(key) {
@@ -379,7 +386,7 @@ impl Word {
         }
     }
 
-    /// Whether there is a value, and it is that key's.
+    /// Whether there is a value, and the key is that value's.
     #[inline(always)]
     pub(super) const fn is_of(self, key: Word) -> bool {
         self.0.wrapping_sub(key.0) < EXCLUSIVE

@@ -1,9 +1,9 @@
-//! Slabs whose values belong to epochs: objects that die together live together, and their
-//! memory is given back together.
+//! Slabs whose values belong to epochs: objects that are dropped together are stored together, and
+//! their memory is freed together.
 //!
-//! Each insertion names an epoch, an epoch has chunks of its own, and closing it frees them at a
-//! moment that the program chooses. This is not epoch-based *reclamation*, the subject of
-//! `crossbeam-epoch`: nothing here waits for the readers of other threads.
+//! Each insertion names an epoch. An epoch has chunks of its own, and closing it frees them at a
+//! moment that the program chooses. This is not epoch-based *reclamation*, which `crossbeam-epoch`
+//! implements: nothing here waits for the readers of other threads.
 //!
 //! ```
 //! use flatslab::epoch::{Epoch, EpochKey, EpochSlab};
@@ -24,45 +24,48 @@
 //!
 //! # When to use it
 //!
-//! Use it for objects that come and go together: those of a request, a session, a frame, a
-//! trading day. In a slab of mixed lifetimes one object that stays keeps the memory around it.
-//! Here it keeps only a chunk of its own epoch, and the report of each closing says what
-//! fraction of the chunks was [recycled](CloseReport::recycled_fraction). Put objects that
-//! outlive their epoch into another one, or into the [permanent](Epochs::permanent) one.
+//! Use it for objects with the same lifetime: those of a request, a session, a frame, a trading
+//! day. In a slab of mixed lifetimes one object that stays keeps the memory around it. Here it
+//! keeps only a chunk of its own epoch, and the report of each closing contains the fraction of
+//! chunks that were [recycled](CloseReport::recycled_fraction). Put objects that outlive their
+//! epoch into another one, or into the [permanent](Epochs::permanent) one.
 //!
-//! If all objects go at once, a [`bump::Arena`](crate::bump::Arena) is faster. If nothing tells
-//! when objects go, use a [`Slab`](crate::Slab) or a [`KeySlab`](crate::KeySlab).
+//! If all objects are dropped at once, a [`bump::Arena`](crate::bump::Arena) is faster. If the
+//! program does not know when objects are dropped, use a [`Slab`](crate::Slab) or a
+//! [`KeySlab`](crate::KeySlab).
 //!
 //! # How an epoch ends
 //!
 //! | call | values | chunks |
 //! |---|---|---|
 //! | [`advance`](Epochs::advance) | stay; the epoch takes no more | stay |
-//! | [`close`](Epochs::close) | stay | a chunk without values is unused; a chunk with values is *pinned*, and unused when its last value leaves |
-//! | [`clear_epoch`](Epochs::clear_epoch) | are dropped | are unused |
+//! | [`close`](Epochs::close) | stay | a chunk without values becomes unused; a chunk with values is *pinned*, and becomes unused when its last value leaves |
+//! | [`clear_epoch`](Epochs::clear_epoch) | are dropped | become unused |
 //! | end of an [`EpochGuard`] | stay | like `close` |
-//! | end of a [`Scope`] | are dropped | are unused |
+//! | end of a [`Scope`] | are dropped | become unused |
+//!
+//! An epoch is *over* once it is closed and has no values. Its name is stale then.
 //!
 //! # Which epoch to use
 //!
-//! | objects that end | use |
+//! | lifetime of the objects | use |
 //! |---|---|
-//! | with a step of the program, one step after the other: requests, frames, batches | the ring: [`current`](Epochs::current), [`advance`](Epochs::advance), [`close`](Epochs::close) |
-//! | with a block, all of them | [`scope`](Epochs::scope) |
-//! | with a block, but for some that outlive it | [`enter`](Epochs::enter), which returns a guard |
-//! | with no block and no step: a session, a level of a game | [`open`](Epochs::open) and [`close`](Epochs::close), by name; [`within`](Epochs::within) for each piece of its work |
-//! | never | [`permanent`](Epochs::permanent) |
+//! | a step of the program, one step after the other: requests, frames, batches | the ring: [`current`](Epochs::current), [`advance`](Epochs::advance), [`close`](Epochs::close) |
+//! | a block, for all of them | [`scope`](Epochs::scope) |
+//! | a block, except for some that outlive it | [`enter`](Epochs::enter), which returns a guard |
+//! | neither a block nor a step: a session, a level of a game | [`open`](Epochs::open) and [`close`](Epochs::close), by name; [`within`](Epochs::within) for each piece of its work |
+//! | the whole program | [`permanent`](Epochs::permanent) |
 //!
-//! The ring holds the current epoch and the previous ones that are not closed. An advance onto
-//! a place that is still taken closes that epoch, so a program that never closes keeps running.
-//! Advancing and closing drop no value: memory stays bounded only if values are taken out or
-//! epochs cleared. Epochs of guards and scopes, epochs opened by name, the permanent one and
-//! closed ones are not in the ring.
+//! The ring holds the current epoch and the previous ones that are not closed. An advance onto a
+//! place that still has an epoch closes it, so a program that never closes epochs keeps running.
+//! Advancing and closing drop no value: memory stays bounded only if values are taken out or epochs
+//! cleared. These epochs are not in the ring: those of guards and scopes, those opened by name, the
+//! permanent one, and closed ones.
 //!
 //! Unused chunks keep their memory for the next epoch, up to a
-//! [bound](crate::Builder::cached_chunks); the memory of the others is given back. An open epoch
-//! keeps its empty chunks, unless another needs one at a [limit](crate::Builder::max_bytes), or where
-//! the allocator refuses.
+//! [bound](crate::Builder::cached_chunks); the memory of the others is freed. An open epoch keeps
+//! its empty chunks, unless another epoch needs one because a [limit](crate::Builder::max_bytes) is
+//! reached or the allocator refuses.
 //!
 //! # The types
 //!
@@ -76,40 +79,40 @@
 //! | [`EpochGuard`], [`Scope`] | epochs that end with a block of the program | no | no |
 //! | [`CloseReport`], [`EpochStats`], [`Stats`], the errors | numbers | yes | yes |
 //!
-//! No slab is shared: make one for each thread. Values leave by [`take`](Epochs::take), and a
-//! whole slab can be sent to another thread.
+//! No slab is shared: create one for each thread. Values can be moved out with
+//! [`take`](Epochs::take), and a whole slab can be sent to another thread.
 //!
 //! # Costs
 //!
-//! A value takes 8 bytes of record besides its own. Records lie outside the pages that are given
-//! back, and are freed with the slab. Each epoch has chunks of its own, so each has at least one
-//! chunk that is not full. `insert`, `get` and `take` are O(1). An insertion into an epoch
-//! without a vacant slot takes an unused chunk, and allocates one if there is none;
-//! [`reserve`](EpochSlab::builder) allocates chunks in advance. `close` is O(chunks of the
-//! epoch), and `advance` O(1) unless it closes.
+//! A value takes 8 bytes of record in addition to its own. Records are outside of the pages that
+//! are returned to the system, and are freed with the slab. Each epoch has chunks of its own, so
+//! each usually has at least one chunk that is not full. `insert`, `get` and `take` are O(1). An
+//! insertion into an epoch without a vacant slot takes an unused chunk, or allocates one;
+//! [`reserve`](EpochSlab::builder) allocates chunks in advance. `close` is O(n) for n chunks of the
+//! epoch, and `advance` O(1) unless it closes an epoch.
 //!
 //! # Borrows
 //!
-//! Access is tracked as in the [slabs](crate#borrows): `get` returns `None` if there is no
-//! value, and panics if it is borrowed; `try_get` returns an error that tells the two apart. A
-//! borrowed value is not taken out, and its epoch not cleared; closing leaves it where it is.
+//! Access is tracked as in the [slabs](crate#borrows): `get` returns `None` if there is no value,
+//! and panics if it is borrowed; `try_get` returns an error that tells the two apart. A borrowed
+//! value cannot be taken out, and its epoch cannot be cleared; closing leaves it where it is.
 //!
 //! # Origin
 //!
-//! The idea and its words are those of `temporal-slab`, in C: epochs, chunks that never mix
-//! them, closing, the fraction of chunks that is recycled (the drain rate, there). In that
-//! slab a pinned epoch blocks the ring, and a stale handle can free the slot's next owner. Here
-//! a closed epoch leaves the ring at once, and the generation of a slot is never set back.
+//! The idea and its words are from `temporal-slab`, in C: epochs, chunks that belong to one epoch,
+//! closing, the fraction of chunks that is recycled (there the drain rate). In that slab a pinned
+//! epoch blocks the ring, and a stale handle can free the next value in its slot. Here a closed
+//! epoch leaves the ring at once, and the generation of a slot is never set back.
 //!
 //! | there | here |
 //! |---|---|
 //! | `epoch_current`, `epoch_advance` | [`current`](Epochs::current), [`advance`](Epochs::advance) |
-//! | `epoch_close` | [`close`](Epochs::close), whose [report](CloseReport) has what the telemetry counts |
+//! | `epoch_close` | [`close`](Epochs::close), whose [report](CloseReport) contains the counts of the telemetry |
 //! | `slab_malloc_epoch`, `slab_free` | [`EpochBytes::try_alloc_in`], [`remove`](EpochBytes::remove) |
 //! | `alloc_obj_epoch`, `free_obj` | [`EpochSlab::try_insert_in`], [`take`](Epochs::take) |
 //! | `epoch_domain_create` with `auto_close` | [`enter`](Epochs::enter), which returns a guard |
-//! | `epoch_domain_create` without it, `epoch_domain_wrap` | [`open`](Epochs::open) |
-//! | `epoch_domain_enter` and `epoch_domain_exit`, as often as wanted | [`within`](Epochs::within), which leaves by a panic too |
+//! | `epoch_domain_create` without `auto_close`, `epoch_domain_wrap` | [`open`](Epochs::open) |
+//! | `epoch_domain_enter` and `epoch_domain_exit`, any number of times | [`within`](Epochs::within), which also leaves the epoch if the closure panics |
 //! | `epoch_domain_current` | [`current`](Epochs::current), in a call within an epoch |
 //! | `epoch_domain_force_close` of a domain that is entered | an error: [`EpochError::Entered`] |
 //! | `epoch_domain_destroy` | [`close`](Epochs::close) |
@@ -168,7 +171,7 @@ use record::ChunkPtr;
 
 /// A slab whose contents belong to epochs: an [`EpochSlab`] of values, or [`EpochBytes`].
 ///
-/// The methods listed here without a type of contents are those of both.
+/// Methods that are listed here without a type of contents exist for both.
 ///
 /// # Examples
 ///
@@ -190,8 +193,9 @@ pub struct Epochs<C: Contents> {
 }
 
 impl<C: Contents> Epochs<C> {
-    /// Returns the current epoch, into which insertions go that name no epoch: the open one of the
-    /// ring, or, in a call [within](Self::within) an epoch, that; O(1).
+    /// Returns the current epoch, into which insertions go that name no epoch. O(1).
+    ///
+    /// It is the open epoch of the ring, or, in a call [within](Self::within) an epoch, that epoch.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -203,8 +207,9 @@ impl<C: Contents> Epochs<C> {
         self.raw.current()
     }
 
-    /// Returns the epoch of values that live as long as the slab. It is outside the ring, and
-    /// is never closed. O(1).
+    /// Returns the epoch of values that live as long as the slab. O(1).
+    ///
+    /// It is outside of the ring, and is never closed.
     ///
     /// ```
     /// use flatslab::epoch::{EpochError, EpochSlab};
@@ -227,9 +232,12 @@ impl<C: Contents> Epochs<C> {
         self.raw.ring()
     }
 
-    /// Opens the next epoch of the ring, which becomes the current one, and returns it. The
-    /// previous one takes no more insertions. Never fails, and allocates nothing. In a call
-    /// [within](Self::within) an epoch it becomes current when that is left.
+    /// Opens the next epoch of the ring, which becomes the current one, and returns it.
+    ///
+    /// The previous one takes no more insertions. In a call [within](Self::within) an epoch, the
+    /// new epoch becomes current when that one is left. It never fails, and allocates nothing.
+    ///
+    /// # Complexity
     ///
     /// O(1), unless an epoch that was not closed still has that place of the ring: it is
     /// [closed](Self::close) first.
@@ -247,9 +255,11 @@ impl<C: Contents> Epochs<C> {
         self.raw.advance()
     }
 
-    /// Opens an epoch outside the ring, for objects whose end is neither the end of a block nor
-    /// a step of the ring: those of a session, of a level of a game. It takes insertions until
-    /// it is [closed](Self::close). O(1); allocates a record if none is unused.
+    /// Opens an epoch outside of the ring, which takes insertions until it is
+    /// [closed](Self::close). O(1).
+    ///
+    /// Use it for objects whose lifetime is neither that of a block nor a step of the ring: those
+    /// of a session, or of a level of a game. It allocates a record if no unused one is left.
     ///
     /// # Panics
     ///
@@ -275,7 +285,7 @@ impl<C: Contents> Epochs<C> {
         }
     }
 
-    /// Opens an epoch outside the ring, like [`open`](Self::open).
+    /// Opens an epoch outside of the ring, or returns an error; see [`open`](Self::open).
     ///
     /// # Errors
     ///
@@ -291,17 +301,21 @@ impl<C: Contents> Epochs<C> {
         self.raw.open()
     }
 
-    /// Closes an epoch: it takes no more insertions, and leaves the ring. Drops no value: chunks
-    /// without values are unused from now on, and the others are *pinned* until their last value
-    /// leaves. O(chunks of the epoch); allocates nothing.
+    /// Closes an epoch: it takes no more insertions, and leaves the ring.
     ///
-    /// An epoch of the ring is closed after an [`advance`](Self::advance), or with
-    /// [`advance_and_close`](Self::advance_and_close); one outside the ring at any time.
+    /// It drops no value. Chunks without values become unused now, and the others are *pinned*
+    /// until their last value leaves. An epoch of the ring can be closed after an
+    /// [`advance`](Self::advance), or with [`advance_and_close`](Self::advance_and_close); one
+    /// outside of the ring at any time.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for n chunks of the epoch; does not allocate.
     ///
     /// # Errors
     ///
-    /// If the epoch is the open one of the ring or permanent, a call runs [within](Self::within)
-    /// it, it was closed before, or belongs to another slab.
+    /// If the epoch is the open one of the ring or the permanent one, was closed before, or belongs
+    /// to another slab, or if a call runs [within](Self::within) it.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -318,8 +332,9 @@ impl<C: Contents> Epochs<C> {
         self.raw.close(epoch)
     }
 
-    /// Opens the next epoch of the ring, and closes the one that was current. Returns the new
-    /// one, and the report of the closing.
+    /// Opens the next epoch of the ring, and closes the one that was current.
+    ///
+    /// Returns the new epoch, and the report of the closing.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
@@ -331,19 +346,23 @@ impl<C: Contents> Epochs<C> {
         self.raw.advance_and_close()
     }
 
-    /// Drops all values of an epoch, and returns their number. O(slots of the epoch).
+    /// Drops all values of an epoch, and returns their number.
     ///
-    /// The epoch stays open, closing or closed as it was; without values a closed one is over.
-    /// An epoch that is over has no values.
+    /// The epoch stays open, closing or closed; a closed epoch without values is over. An epoch
+    /// that is over has no values.
     ///
-    /// When the first destructor runs, no key leads to any of the values; destructors may use
-    /// the slab. If a destructor panics, the other values are dropped before the panic goes on;
-    /// if a second one panics, the program aborts.
+    /// Before the first destructor runs, all keys of the values become stale; destructors may use
+    /// the slab. If a destructor panics, the other values are dropped before the panic continues.
+    /// If a second one panics, the program aborts.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for n slots of the epoch.
     ///
     /// # Panics
     ///
-    /// If one of its values is borrowed, or the epoch belongs to another slab; no value has been
-    /// dropped then. [`try_clear_epoch`](Self::try_clear_epoch) returns the error.
+    /// If one of its values is borrowed, or the epoch belongs to another slab; no value is dropped
+    /// then. [`try_clear_epoch`](Self::try_clear_epoch) returns the error.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -359,7 +378,9 @@ impl<C: Contents> Epochs<C> {
         }
     }
 
-    /// Drops all values of an epoch, like [`clear_epoch`](Self::clear_epoch).
+    /// Drops all values of an epoch and returns their number, or returns an error.
+    ///
+    /// It is like [`clear_epoch`](Self::clear_epoch) otherwise.
     ///
     /// # Errors
     ///
@@ -407,9 +428,11 @@ impl<C: Contents> Epochs<C> {
         }
     }
 
-    /// Sets how many unused chunks of a size class keep their memory, as
-    /// [`cached_chunks`](crate::Builder::cached_chunks) does, and gives back the memory of those
-    /// above that number. Returns how many bytes.
+    /// Sets how many unused chunks of a size class keep their memory, and frees the memory of the
+    /// chunks above that number.
+    ///
+    /// Returns the number of freed bytes. The option is
+    /// [`cached_chunks`](crate::Builder::cached_chunks).
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -425,11 +448,14 @@ impl<C: Contents> Epochs<C> {
         self.raw.store.trim()
     }
 
-    /// Gives back the memory of all unused chunks: pages to the system, other memory to where
-    /// it came from. Returns how many bytes. O(unused chunks).
+    /// Frees the memory of all unused chunks, and returns the number of bytes.
     ///
-    /// Locked pages stay, and explicit huge pages that a chunk has to itself in part only. The
-    /// next chunks get memory again.
+    /// Pages from the system are returned to it, other memory to its source. Locked pages stay, and
+    /// so do explicit huge pages that a chunk shares with others. The next chunks get memory again.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for n unused chunks.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -443,9 +469,10 @@ impl<C: Contents> Epochs<C> {
         self.raw.store.give_back_all()
     }
 
-    /// Sets the tag of an epoch, a number for your own use that its
-    /// [statistics](EpochStats::tag) report: the number of a request, an index of a table of
-    /// names. Returns `false` if the epoch is over, or belongs to another slab.
+    /// Sets the tag of an epoch, a number for your own use.
+    ///
+    /// Its [statistics](EpochStats::tag) report it: the number of a request, or an index into a
+    /// table of names. Returns `false` if the epoch is over, or belongs to another slab.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
@@ -459,7 +486,7 @@ impl<C: Contents> Epochs<C> {
         record.map(|record| record.tag.set(tag)).is_ok()
     }
 
-    /// Returns whether there is a value at the key, borrowed or not; O(1).
+    /// Returns whether there is a value at the key, borrowed or not. O(1).
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -473,7 +500,7 @@ impl<C: Contents> Epochs<C> {
         self.raw.slot(key).is_some()
     }
 
-    /// Returns the epoch of the value at the key, borrowed or not; `None` if there is none.
+    /// Returns the epoch of the value at the key, borrowed or not, or `None` if there is no value.
     /// O(1).
     ///
     /// ```
@@ -490,10 +517,13 @@ impl<C: Contents> Epochs<C> {
     }
 
     /// Returns an iterator over the keys of an epoch's values, borrowed or not.
-    /// O(slots of the slab) for all of them.
     ///
     /// The slab may be used during the iteration; values inserted during it may or may not be
     /// visited.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for a whole iteration, for n slots of the slab.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -507,7 +537,7 @@ impl<C: Contents> Epochs<C> {
         KeysIn::new(&self.raw, epoch)
     }
 
-    /// Returns the statistics of the slab; O(chunks), and O(slots) of buffers.
+    /// Returns the statistics of the slab. O(n) for n chunks, or for n slots of buffers.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -519,8 +549,9 @@ impl<C: Contents> Epochs<C> {
         self.raw.stats()
     }
 
-    /// Returns the statistics of an epoch; `None` if it is over, or belongs to another slab.
-    /// O(chunks of the epoch), and O(slots) of buffers.
+    /// Returns the statistics of an epoch, or `None` if it is over or belongs to another slab.
+    ///
+    /// O(n) for n chunks of the epoch, or for n slots of buffers.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -532,7 +563,7 @@ impl<C: Contents> Epochs<C> {
         self.raw.stats_of(self.raw.records.find(epoch).ok()?)
     }
 
-    /// Returns an iterator over the statistics of all epochs that are not over: open, closing or
+    /// Returns an iterator over the statistics of all epochs that are not over: open, closing and
     /// pinned ones.
     ///
     /// ```
@@ -547,11 +578,15 @@ impl<C: Contents> Epochs<C> {
     }
 
     /// Returns an iterator over the values that pin chunks of closed epochs, with the source
-    /// locations where they were inserted: values that belong into another epoch, or are
-    /// forgotten. O(slots of the slab) for all of them. Needs the feature `track`, which stores
-    /// the location of every insertion, 8 bytes a slot.
+    /// locations where they were inserted.
     ///
-    /// The slab may be used during the iteration.
+    /// Such values belong into another epoch, or were forgotten. The slab may be used during the
+    /// iteration. This needs the feature `track`, which stores the location of every insertion, 8
+    /// bytes a slot.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for a whole iteration, for n slots of the slab.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -564,7 +599,8 @@ impl<C: Contents> Epochs<C> {
         PinnedBy::new(&self.raw)
     }
 
-    /// Reports which memory was obtained, and which requested options are missing.
+    /// Returns a report on the slab's memory: its size, and which of the requested page options
+    /// were obtained.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
@@ -575,7 +611,7 @@ impl<C: Contents> Epochs<C> {
         Report::new(self.raw.store.committed(), &self.raw.store.source)
     }
 
-    /// Panics where an invariant does not hold.
+    /// Panics if an invariant does not hold.
     #[cfg(any(test, fuzzing))]
     #[doc(hidden)]
     pub fn check(&self) {
@@ -583,8 +619,8 @@ impl<C: Contents> Epochs<C> {
     }
 }
 
-/// Drops the values of all epochs, whether or not they are borrowed: a guard that was forgotten has
-/// left its mark, and all that borrows the slab is gone.
+/// Drops the values of all epochs, whether or not they are marked as borrowed: only a forgotten
+/// guard leaves such a mark, because guards borrow the slab.
 impl<C: Contents> Drop for Epochs<C> {
     fn drop(&mut self) {
         let mut doomed = None;
@@ -609,13 +645,13 @@ impl<C: Contents> fmt::Debug for Epochs<C> {
     }
 }
 
-/// Chunks of no epoch, whose values no key leads to: to be dropped.
+/// Chunks of no epoch, whose values no key refers to, and which are being dropped.
 ///
 /// If a destructor panics, the rest is dropped before the panic continues.
 struct Doomed<'h, C: Contents> {
     raw: &'h RawEpochs,
     first: Option<ChunkPtr>,
-    /// The slot of the first chunk whose turn it is.
+    /// The next slot of the first chunk.
     slot: u32,
     contents: PhantomData<C>,
 }

@@ -14,7 +14,7 @@ use crate::memory::Pages;
 
 /// The maximum number of places of a ring.
 const MAX_EPOCHS: usize = 1 << 20;
-/// The maximum number of chunks of a slab: a key has that many bits for it.
+/// The maximum number of chunks of a slab, for which a key has bits.
 const MAX_CHUNKS: usize = 1 << INDEX_BITS;
 
 impl<C: Contents> Build for Epochs<C> {
@@ -44,13 +44,12 @@ impl<C: Contents> Build for Epochs<C> {
     }
 }
 
-/// Checks that there can be that many chunks of this plan. Otherwise all memory would be
-/// allocated and touched before the last of them is refused.
+/// Checks that there can be this many chunks of this plan. Otherwise all memory would be allocated
+/// and touched before the last of them is refused.
 ///
 /// # Errors
 ///
-/// If keys have not enough bits for them, or their bytes exceed `isize::MAX` or
-/// `max_bytes`.
+/// If keys do not have enough bits for them, or their bytes exceed `isize::MAX` or `max_bytes`.
 fn check_reserve(chunks: usize, plan: &Plan, max_bytes: usize) -> Result<(), BuildError> {
     BuildError::in_range("reserve", chunks, 0, MAX_CHUNKS)?;
     let slots = plan.slots as usize;
@@ -72,8 +71,7 @@ fn check_reserve(chunks: usize, plan: &Plan, max_bytes: usize) -> Result<(), Bui
 }
 
 impl<T> EpochSlab<T> {
-    /// Returns a builder, for other chunks than those of [`new`](Self::new), other memory, or
-    /// limits.
+    /// Returns a builder, with options for the slab's chunks, ring, memory and limits.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::<u64>::builder().epochs(4).build();
@@ -85,8 +83,7 @@ impl<T> EpochSlab<T> {
 }
 
 impl EpochBytes {
-    /// Returns a builder, for other chunks than those of [`new`](Self::new), other memory, or
-    /// limits.
+    /// Returns a builder, with options for the slab's chunks, ring, memory and limits.
     ///
     /// ```
     /// let bytes = flatslab::epoch::EpochBytes::builder().epochs(4).build();
@@ -99,8 +96,8 @@ impl EpochBytes {
 
 /// Options of an [`EpochSlab`] or [`EpochBytes`].
 ///
-/// The system's [pages](Pages) are given back to the system chunk by chunk, other memory to where
-/// it came from.
+/// [Pages](Pages) from the system are returned to it chunk by chunk; other memory is returned to
+/// its source.
 ///
 /// ```
 /// use flatslab::epoch::EpochSlab;
@@ -113,9 +110,10 @@ impl EpochBytes {
 /// # Ok::<(), flatslab::BuildError>(())
 /// ```
 impl<C: Contents> Builder<Epochs<C>> {
-    /// Number of places of the ring, for the current epoch and the previous ones that are not
-    /// closed; 16 by default, from 1 to 2²⁰. An advance onto a place that is still taken closes
-    /// that epoch.
+    /// Sets the number of places of the ring: 16 by default, from 1 to 2²⁰.
+    ///
+    /// The ring has the current epoch and the previous ones that are not closed. An advance onto a
+    /// place that still has an epoch closes it.
     ///
     /// ```
     /// use flatslab::epoch::EpochSlab;
@@ -131,9 +129,12 @@ impl<C: Contents> Builder<Epochs<C>> {
         self
     }
 
-    /// Maximum number of unused chunks of a size class that keep their memory; 32 by default.
-    /// The next epoch takes them without a call of the allocator or a page fault. With 0 all
-    /// memory is given back at once. [`Epochs::set_cached_chunks`] changes it later.
+    /// Sets the maximum number of unused chunks of a size class that keep their memory, 32 by
+    /// default.
+    ///
+    /// The next epoch takes them without a call of the allocator or a page fault. With 0 the memory
+    /// of every chunk is freed once it is unused. [`Epochs::set_cached_chunks`] changes the number
+    /// later.
     ///
     /// ```
     /// use flatslab::epoch::EpochSlab;
@@ -148,10 +149,12 @@ impl<C: Contents> Builder<Epochs<C>> {
         self
     }
 
-    /// Maximum bytes of the cells of all chunks together; no limit by default, at least those of
-    /// a chunk of the largest class. An insertion that would exceed it first gives back unused chunks
-    /// of other size classes, then takes chunks without values from epochs that are not closed, and
-    /// is refused if that is not enough. A closing does not report chunks that were taken.
+    /// Sets the limit of the bytes of the cells of all chunks; there is no limit by default.
+    ///
+    /// The limit must have room for a chunk of the largest class. An insertion that would exceed it
+    /// first frees unused chunks of other size classes, then takes chunks without values from
+    /// epochs that are not closed, and is refused if that is not enough. The report of closing an
+    /// epoch does not include chunks that were taken from it.
     ///
     /// ```
     /// use flatslab::epoch::EpochSlab;
@@ -171,7 +174,7 @@ impl<C: Contents> Builder<Epochs<C>> {
     }
 }
 
-/// Options of an [`EpochSlab`] alone.
+/// Options that only an [`EpochSlab`] has.
 ///
 /// ```
 /// use flatslab::epoch::EpochSlab;
@@ -182,10 +185,10 @@ impl<C: Contents> Builder<Epochs<C>> {
 /// # Ok::<(), flatslab::BuildError>(())
 /// ```
 impl<T> Builder<EpochSlab<T>> {
-    /// Number of values in a chunk; 64 by default, from 1 to 32,766.
+    /// Sets the number of values in a chunk: 64 by default, from 1 to 32,766.
     ///
-    /// An epoch takes whole chunks, and a value that stays keeps its whole chunk: small chunks
-    /// waste less, large ones are taken less often. In the system's pages a chunk takes whole
+    /// An epoch takes whole chunks, and a value that stays keeps its whole chunk. So small chunks
+    /// waste less, and large chunks are taken less often. A chunk in the system's pages takes whole
     /// pages.
     ///
     /// ```
@@ -200,10 +203,12 @@ impl<T> Builder<EpochSlab<T>> {
         self
     }
 
-    /// Number of chunks that are allocated and touched in advance; none by default, at most 2³⁰.
-    /// As many unused chunks keep their memory, also if [`cached_chunks`](Self::cached_chunks) is
-    /// lower. If they exceed `max_bytes`, nothing is allocated, and the slab
-    /// is not created.
+    /// Sets the number of chunks that are allocated and touched at construction: 0 by default, at
+    /// most 2³⁰.
+    ///
+    /// The same number of unused chunks keep their memory, even if
+    /// [`cached_chunks`](Self::cached_chunks) is lower. If the chunks exceed `max_bytes`, nothing
+    /// is allocated, and the slab is not created.
     ///
     /// ```
     /// use flatslab::epoch::EpochSlab;
@@ -217,7 +222,7 @@ impl<T> Builder<EpochSlab<T>> {
     }
 }
 
-/// Options of [`EpochBytes`] alone.
+/// Options that only [`EpochBytes`] has.
 ///
 /// ```
 /// use flatslab::epoch::EpochBytes;
@@ -227,7 +232,8 @@ impl<T> Builder<EpochSlab<T>> {
 /// # Ok::<(), flatslab::BuildError>(())
 /// ```
 impl Builder<EpochBytes> {
-    /// Bytes of a chunk; 16 KiB by default. A chunk has at least one buffer, and at most 32,766.
+    /// Sets the bytes of a chunk, 16 KiB by default. A chunk has at least one buffer, and at most
+    /// 32,766.
     ///
     /// ```
     /// use flatslab::epoch::EpochBytes;
@@ -241,8 +247,10 @@ impl Builder<EpochBytes> {
         self
     }
 
-    /// Maximum bytes of a buffer, rounded up to a size class; 64 KiB by default, or fewer if a chunk
-    /// of that class would exceed [`max_bytes`](Self::max_bytes); from 1 to 2³⁰.
+    /// Sets the maximum bytes of a buffer, from 1 to 2³⁰. They are rounded up to a size class.
+    ///
+    /// The default is 64 KiB, or less if a chunk of that class would exceed
+    /// [`max_bytes`](Self::max_bytes).
     ///
     /// ```
     /// use flatslab::epoch::EpochBytes;

@@ -1,42 +1,42 @@
-//! The records of epochs and of chunks: each leads to the other.
+//! The records of epochs and of chunks, which refer to each other.
 //!
-//! An epoch has a [record](EpochPtr) with its state and what was counted. It is followed by a
-//! [`List`] for each size class, of the chunks that the epoch has. Records of epochs are made on
-//! demand, kept until the slab is gone, and used again for other epochs.
+//! An epoch has a [record](EpochPtr) with its state and its counts. It is followed by a [`List`]
+//! for each size class, of the chunks that the epoch has. Records of epochs are created on demand,
+//! kept until the slab is dropped, and used again for other epochs.
 //!
-//! A [chunk](ChunkPtr) is cells that belong to one epoch. Its record lies outside of them: a header
-//! followed by the words of the slots, the lengths of buffers, and, with the feature `track`, where
-//! each value was inserted. It stays until the slab is dropped, because it has the generations. The
-//! memory of the cells may be given back.
+//! A [chunk](ChunkPtr) is cells that belong to one epoch. Its record is outside of them: a header
+//! followed by the words of the slots, the lengths of buffers, and, with the feature `track`, the
+//! places where values were inserted. It stays until the slab is dropped, because it has the
+//! generations. The memory of the cells may be returned to the system.
 //!
 //! # Invariants
 //!
 //! Of an epoch:
 //!
 //! * `open-generation`: `open` is the generation of an epoch that takes insertions, else 0. An
-//!   epoch that is open or closing has no pinned chunk; of a pinned one all chunks are, and there
-//!   is one at least. One that is entered is open.
+//!   epoch that is open or closing has no pinned chunk. A pinned one has at least one chunk, and
+//!   all its chunks are pinned. An epoch that is entered is open.
 //! * `epoch-lists`: the list of a class has each chunk of the epoch once. Until the epoch is
-//!   closed, those with a vacant slot are on one of two stacks, once: those known to have no value
-//!   on that of idle ones, the others on that of open ones. A full chunk leaves it with its last
-//!   slot and comes back on top with the next removal: under random removals and insertions both
-//!   branches go the same way nearly always.
+//!   closed, each chunk with a vacant slot is on one of two stacks, once: chunks known to have no
+//!   value are on the stack of idle ones, the others on that of open ones. A chunk leaves the stack
+//!   with its last vacant slot, and the next removal puts it on top again: if removals and
+//!   insertions are random, both branches go the same way nearly always.
 //!
 //! Of a chunk:
 //!
 //! * `vacant-list`: `free` begins a list, through the words of vacant slots, of all slots of the
-//!   chunk that are vacant, each once; it ends with [`END`]. With a chunk whose values are being
-//!   dropped there is no such list until it is [reset](ChunkPtr::reset).
-//! * `count-to-event`: `usable` is the number of slots that are not retired. `count` says how many
-//!   removals there are to the next one that is followed by more work, and comes to 0 at that: in a
-//!   chunk without a vacant slot that is not pinned it is 1, for the next removal makes it open; in
-//!   any other it is the number of values, and [`NOTED`] more if the chunk is noted. So a removal
-//!   asks one question for three events: it was in a full chunk, was the last one of it, or of a
-//!   pinned one.
+//!   chunk that are vacant, each once; it ends with [`END`]. A chunk whose values are being dropped
+//!   has no such list until it is [reset](ChunkPtr::reset).
+//! * `count-to-event`: `usable` is the number of slots that are not retired. `count` is the number
+//!   of removals up to the next one that is followed by more work, and becomes 0 at that one. In a
+//!   chunk without a vacant slot that is not pinned it is 1, because the next removal makes the
+//!   chunk open. In any other chunk it is the number of values, plus [`NOTED`] if the chunk is
+//!   noted. So one test in a removal covers three events: the chunk was full, it lost its last
+//!   value, or it was pinned and lost its last value.
 //! * `values-have-memory`: a chunk with a value has memory, and is on the list of its epoch or is
 //!   being cleared. A chunk on a list of unused ones has no value.
-//! * `chunk-memory`: of a chunk with memory, `data` is aligned for a cell and valid for all of
-//!   them; no one else uses it.
+//! * `chunk-memory`: if a chunk has memory, `data` is aligned for a cell and valid for all of them;
+//!   nothing else uses it.
 
 #[cfg(any(test, fuzzing))]
 use alloc::collections::BTreeSet;
@@ -57,22 +57,21 @@ use crate::raw::source::Source;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EpochState {
-    /// It takes insertions: the current one, the permanent one, and those outside the ring that
-    /// are not closed yet.
+    /// Takes insertions: the current epoch, the permanent one, and open ones outside of the ring.
     Open,
-    /// It takes no more insertions, but is not closed: a previous one of the ring.
+    /// Takes no more insertions, but is not closed: a previous epoch of the ring.
     Closing,
-    /// It is closed, and still has values. Their chunks stay.
+    /// Closed, but still has values, whose chunks stay.
     Pinned,
 }
 
-/// What an epoch belongs to.
+/// The place of an epoch in its slab.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     Permanent,
-    /// The place in the ring that has it until it is closed.
+    /// In the ring, at this place until it is closed.
     Ring(u32),
-    /// None: opened by name, by a guard or a scope; or closed.
+    /// Outside of the ring, opened by name, by a guard or by a scope; or closed.
     Outside,
 }
 
@@ -82,20 +81,20 @@ pub(super) struct EpochRecord {
     pub(super) open: Cell<u64>,
     /// 0 while the record is not used.
     pub(super) generation: Cell<u64>,
-    /// Of an [`Epoch`] that has this record.
+    /// Part of the name of an [`Epoch`] that has this record.
     pub(super) place: u64,
     pub(super) state: Cell<EpochState>,
     pub(super) kind: Cell<Kind>,
-    /// Of an unused record.
+    /// The next one, for an unused record.
     pub(super) next_free: Cell<Option<EpochPtr>>,
     /// Whether there is a spare record for the case that this one stays pinned.
     pub(super) replaced: Cell<bool>,
-    /// How often the slab had advanced when it began.
+    /// The number of advances of the slab when the epoch began.
     pub(super) opened_at: Cell<u64>,
-    /// How many calls run within it.
+    /// The number of calls that run within it.
     pub(super) entered: Cell<u64>,
     pub(super) closes_when_left: Cell<bool>,
-    /// Of the user's.
+    /// The user's number.
     pub(super) tag: Cell<u64>,
     pub(super) chunks: Cell<usize>,
     pub(super) close_calls: Cell<u64>,
@@ -103,7 +102,7 @@ pub(super) struct EpochRecord {
     pub(super) recycled: Cell<u64>,
 }
 
-/// A record, which is there until the slab is gone.
+/// A record, which is valid until the slab is dropped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct EpochPtr(NonNull<EpochRecord>);
 
@@ -141,7 +140,7 @@ impl EpochPtr {
         Block::allocate(layout(classes), source)
     }
 
-    /// Writes an unused record; epochs that have it have that place.
+    /// Writes an unused record, whose epochs have this place.
     pub(super) fn write(record: Block, classes: usize, place: u64) -> EpochPtr {
         debug_assert!(record.layout() == layout(classes));
         let start = record.leak_start().cast::<EpochRecord>();
@@ -176,14 +175,15 @@ impl EpochPtr {
     ///
     /// # Safety
     ///
-    /// It is not used afterwards; it was written for that many classes, and is from this source.
+    /// The record is not used afterwards; it was written for this number of classes, and is from
+    /// this source.
     pub(super) unsafe fn into_record(self, classes: usize, source: &Source) -> Block {
         // SAFETY: `write` leaked a block of this layout and source, and it is not used any more
         // (precondition).
         unsafe { Block::from_start(self.0.cast(), layout(classes), source) }
     }
 
-    /// The list of a class, which there is.
+    /// The list of a class.
     ///
     /// # Safety
     ///
@@ -216,7 +216,7 @@ impl EpochPtr {
         self.recycled.set(0);
     }
 
-    /// It takes no more insertions.
+    /// Makes the epoch take no more insertions.
     pub(super) fn set_closing(self) {
         self.open.set(0);
         self.state.set(EpochState::Closing);
@@ -226,9 +226,9 @@ impl EpochPtr {
 /// The chunks of an epoch in a size class.
 pub(super) struct List {
     pub(super) first: Cell<Option<ChunkPtr>>,
-    /// Those with a vacant slot; the next insertion takes one of the first.
+    /// Chunks with a vacant slot; the next insertion takes a slot of the first.
     pub(super) open: Cell<Option<ChunkPtr>>,
-    /// Those without values, which no insertion takes while there are open ones.
+    /// Chunks without values, which no insertion uses while there are open ones.
     pub(super) idle: Cell<Option<ChunkPtr>>,
 }
 
@@ -293,8 +293,8 @@ impl List {
         unlink(&self.idle, chunk);
     }
 
-    /// Takes a vacant slot of the chunk on top of the stack, if there is one. With its last one
-    /// the chunk leaves the stack.
+    /// Takes a vacant slot of the chunk on top of the stack, if there is one. A chunk without
+    /// further vacant slots leaves the stack.
     #[inline(always)]
     pub(super) fn pop(&self) -> Option<(ChunkPtr, u32, Word)> {
         let chunk = self.open.get()?;
@@ -308,7 +308,7 @@ impl List {
         Some((chunk, slot, word))
     }
 
-    /// Takes a chunk off the list. It is on no stack, or that is given up.
+    /// Takes a chunk off the list. It is on no stack, or the stacks are not used any more.
     pub(super) fn remove(&self, chunk: ChunkPtr) {
         let (previous, next) = (chunk.previous.get(), chunk.next.get());
         match previous {
@@ -320,7 +320,8 @@ impl List {
         }
     }
 
-    /// The chunks, as long as the list does not change but for the one that was returned.
+    /// The chunks. While it iterates, only the chunk that was returned last may be removed from the
+    /// list.
     pub(super) fn chunks(&self) -> impl Iterator<Item = ChunkPtr> {
         let mut next = self.first.get();
         core::iter::from_fn(move || {
@@ -331,11 +332,11 @@ impl List {
     }
 }
 
-/// Added to the count of a chunk that was noted as one without values, so that it is not noted each
-/// time that its one value leaves. More than a chunk has slots.
+/// Added to the count of a chunk that is noted as one without values, so that it is not noted again
+/// each time that its one value leaves. Larger than the slots of any chunk.
 const NOTED: u32 = 1 << 16;
 
-/// Where a chunk is noted.
+/// The place where a chunk is noted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Place(pub(super) u8);
 
@@ -363,8 +364,8 @@ pub(super) struct Plan {
     pub(super) lengths: bool,
 }
 
-/// The header of a record; see the file. What a removal from a full chunk needs comes first,
-/// within 64 bytes: removals and insertions at random took 7 % longer where it was not.
+/// The header of a record; see the file. The fields that a removal from a full chunk needs come
+/// first, within 64 bytes: otherwise random removals and insertions took 7 % longer.
 #[repr(C)]
 pub(super) struct Chunk {
     free: Cell<u32>,
@@ -372,36 +373,38 @@ pub(super) struct Chunk {
     pub(super) slots: u32,
     pub(super) class: u32,
     data: Cell<NonNull<u8>>,
-    /// That of the keys of its values.
+    /// Part of the keys of its values.
     pub(super) place: u64,
-    /// Whose it is; none of an unused chunk.
+    /// The epoch of the chunk; `None` if it is unused.
     pub(super) epoch: Cell<Option<EpochPtr>>,
-    /// On the stack of chunks of the epoch that have a vacant slot, or on that of its idle ones.
+    /// The next chunk on the epoch's stack of chunks with a vacant slot, or on that of idle ones.
     pub(super) next_open: Cell<Option<ChunkPtr>>,
     usable: Cell<u32>,
     pinned: Cell<bool>,
     /// Whether it is on that stack, or may not be put there.
     pub(super) listed: Cell<bool>,
     pub(super) memory: Cell<Memory>,
-    /// Of one that is not the first on its stack. A chunk that becomes open writes it to the one below.
+    /// The previous chunk, if this is not the first on its stack. A chunk that becomes open writes
+    /// it to the one below.
     pub(super) previous_open: Cell<Option<ChunkPtr>>,
-    /// Bytes of a cell: those of the class.
+    /// Bytes of a cell, the same for the whole class.
     pub(super) cell_bytes: usize,
-    /// The lengths of the buffers, which begin here: to compute it takes more instructions.
+    /// The lengths of the buffers, which begin here: computing the address takes more instructions.
     lengths: NonNull<Cell<u32>>,
-    /// On the list of all chunks of the epoch, or on a list of unused or doomed ones.
+    /// The next chunk on the list of all chunks of the epoch, or on a list of unused or doomed
+    /// ones.
     pub(super) next: Cell<Option<ChunkPtr>>,
     pub(super) previous: Cell<Option<ChunkPtr>>,
-    /// Of the idle chunks of the class, of all epochs.
+    /// The next of the idle chunks of the class, of all epochs.
     pub(super) next_idle: Cell<Option<ChunkPtr>>,
     pub(super) previous_idle: Cell<Option<ChunkPtr>>,
-    /// Where it is noted as one that lost its last value.
+    /// The place where it is noted as a chunk that lost its last value.
     pub(super) noted: Cell<Option<Place>>,
     /// Whether it is on the stack of idle ones.
     pub(super) idle: Cell<bool>,
 }
 
-/// A chunk in the table of its slab: the records are there until the slab is gone.
+/// A chunk in the table of its slab: its record is valid until the slab is dropped.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct ChunkPtr(NonNull<Chunk>);
 
@@ -447,12 +450,12 @@ impl Plan {
 }
 
 impl ChunkPtr {
-    /// Writes the record of a new chunk without memory; its keys have that place.
+    /// Writes the record of a new chunk without memory, whose keys have this place.
     ///
     /// # Safety
     ///
-    /// At `record` is memory of the plan's [layout](Plan::record_layout), which nothing else uses, and
-    /// which stays until the slab is gone.
+    /// At `record` is memory of the plan's [layout](Plan::record_layout), which nothing else uses,
+    /// and which stays until the slab is dropped.
     pub(super) unsafe fn write(
         record: NonNull<u8>,
         plan: &Plan,
@@ -533,7 +536,7 @@ impl ChunkPtr {
         }
     }
 
-    /// The word of a slot, which there is.
+    /// The word of a slot.
     #[inline(always)]
     pub(super) fn word<'a>(self, slot: u32) -> &'a Cell<Word> {
         debug_assert!(slot < self.slots);
@@ -577,7 +580,7 @@ impl ChunkPtr {
     ///
     /// # Safety
     ///
-    /// There is one.
+    /// The chunk has a vacant slot.
     #[inline(always)]
     pub(super) unsafe fn pop(self) -> (u32, Word) {
         let slot = self.free.get();
@@ -587,8 +590,8 @@ impl ChunkPtr {
         (slot, word)
     }
 
-    /// The value of that slot, whose word this is, has left. Returns whether there is
-    /// [more to do](Self::vacated).
+    /// Adds a slot whose value has left, and whose word this is, to the vacant ones. Returns
+    /// whether there is [more to do](Self::vacated).
     #[inline(always)]
     pub(super) fn push(self, slot: u32, word: Word) -> bool {
         let (vacated, is_last) = word.vacated(self.free.get());
@@ -603,7 +606,7 @@ impl ChunkPtr {
         count == 0
     }
 
-    /// What is left to do after a value has left at which the count came to 0.
+    /// The work that is left after a removal at which the count became 0.
     pub(super) fn vacated(self) -> Vacated {
         // The usual one first; a pinned chunk counts as listed.
         if !self.listed.get() {
@@ -615,33 +618,33 @@ impl ChunkPtr {
         }
     }
 
-    /// It has no vacant slot any more.
+    /// Notes that it has no vacant slot any more.
     #[inline(always)]
     pub(super) fn set_full(self) {
         self.count.set(1);
     }
 
-    /// It has a vacant slot again; whether it has no value.
+    /// Notes that it has a vacant slot again; returns whether it has no value.
     pub(super) fn set_vacant(self) -> bool {
         debug_assert!(self.has_room());
         self.count.set(self.usable.get() - 1);
         self.usable.get() == 1
     }
 
-    /// It has no value, and is noted as such one.
+    /// Notes that it has no value and is noted.
     pub(super) fn note(self) {
         debug_assert!(self.live() == 0);
         self.count.set(NOTED);
     }
 
-    /// It is not noted any more.
+    /// Notes that it is no longer noted.
     pub(super) fn forget_note(self) {
         if self.has_room() && !self.pinned.get() {
             self.count.set(self.live());
         }
     }
 
-    /// As [`push`](Self::push), of a slot that has no next generation.
+    /// Like [`push`](Self::push), for a slot that has no next generation.
     #[cold]
     #[inline(never)]
     fn retire(self, slot: u32, vacated: Word) -> bool {
@@ -670,16 +673,17 @@ impl ChunkPtr {
         self.usable.set(usable);
     }
 
-    /// It has no value, and is not pinned any more; `false` if all its slots are retired.
+    /// Makes a chunk without values usable that was pinned; returns `false` if all its slots are
+    /// retired.
     ///
-    /// The list of vacant slots is as the removals left it: to put it in order would make the
-    /// last of them O(slots).
+    /// The list of vacant slots is as the removals left it: putting it in order would make the last
+    /// removal O(slots).
     pub(super) fn reopen(self) -> bool {
         self.set_open();
         self.has_room()
     }
 
-    /// It has no value, and is not pinned.
+    /// Sets the count of a chunk that has no value, and is not pinned.
     fn set_open(self) {
         self.pinned.set(false);
         self.count.set(u32::from(!self.has_room()));
@@ -697,7 +701,7 @@ impl ChunkPtr {
         self.pinned.get()
     }
 
-    /// It takes no more values, and is recycled when the last one leaves. It has some.
+    /// Makes it take no more values, and be recycled when the last one leaves. It has values.
     pub(super) fn pin(self) {
         let live = self.live();
         debug_assert!(live > 0);
@@ -711,7 +715,7 @@ impl ChunkPtr {
         self.free.get() != END
     }
 
-    /// No key leads to its values any more, which are about to be dropped. Returns how many.
+    /// Makes its values unreachable by keys, as they are about to be dropped. Returns their number.
     pub(super) fn doom(self) -> u32 {
         for slot in 0..self.slots {
             let word = self.word(slot).get();
@@ -745,15 +749,14 @@ impl ChunkPtr {
         Some(unsafe { Block::from_start(data, plan.data, source) })
     }
 
-    /// Gives it memory: it has none.
+    /// Sets its memory. It had no memory before.
     pub(super) fn put_block(self, block: Block) {
         debug_assert!(self.memory.get() == Memory::None);
         self.data.set(block.leak_start());
         self.memory.set(Memory::Committed);
     }
 
-    /// Gives the pages of its memory, which is not in use, back to the system; `false` if they
-    /// stay.
+    /// Returns the pages of its memory, which is not in use, to the system; `false` if they stay.
     pub(super) fn discard(self, plan: &Plan, source: &Source) -> bool {
         let Some(block) = self.take_block(plan, source) else {
             return false;
@@ -824,13 +827,13 @@ impl ChunkPtr {
     }
 }
 
-/// What remains to be done after a value has left.
+/// The work that remains after a value has left.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Vacated {
-    /// It was the last of a pinned chunk.
+    /// It was the last value of a pinned chunk.
     Last,
-    /// It was in a chunk without a vacant slot, which is on no stack.
+    /// Its chunk had no vacant slot, and is on no stack.
     WasFull,
-    /// It was the last of a chunk that was not full.
+    /// It was the last value of a chunk that was not full.
     Emptied,
 }

@@ -1,6 +1,6 @@
-//! `Scope`: an epoch outside the ring that ends with all its values.
+//! `Scope`: an epoch outside of the ring that ends with all its values.
 //!
-//! A scope borrows the slab exclusively. So when it ends, nothing leads to its values.
+//! A scope borrows the slab exclusively. So when it ends, no reference to its values exists.
 
 use core::fmt;
 
@@ -16,20 +16,23 @@ use crate::raw::memory;
 /// An epoch whose values are dropped at the end of a block; passed to the closure of
 /// [`Epochs::scope`].
 ///
-/// The slab itself is not reachable from the block, so no epoch is advanced, closed or cleared
-/// in it.
+/// The block cannot reach the slab itself, so it cannot advance, close or clear an epoch.
 pub struct Scope<'s, C: Contents> {
     slab: &'s Epochs<C>,
     epoch: Epoch,
 }
 
 impl<C: Contents> Epochs<C> {
-    /// Runs a closure with an epoch of its own, outside the ring, and drops all values of the
-    /// epoch when it returns or panics. The compiler checks that no reference to the values
-    /// leaves the closure, so no chunk stays pinned. O(slots of the epoch) at the end.
+    /// Runs a closure with an epoch of its own, outside of the ring, and drops all values of the
+    /// epoch when the closure returns or panics.
     ///
-    /// If a destructor panics, the others run before the panic goes on. If the closure has
-    /// panicked before, the program aborts.
+    /// The compiler checks that no reference to the values leaves the closure, so no chunk stays
+    /// pinned. If a destructor panics, the others run before the panic continues. If the closure
+    /// has panicked before, the program aborts.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) at the end, for n slots of the epoch.
     ///
     /// # Panics
     ///
@@ -53,7 +56,7 @@ impl<C: Contents> Epochs<C> {
         }
     }
 
-    /// Runs a closure with an epoch of its own, like [`scope`](Self::scope).
+    /// Runs a closure with an epoch of its own, or returns an error; see [`scope`](Self::scope).
     ///
     /// # Errors
     ///
@@ -72,17 +75,16 @@ impl<C: Contents> Epochs<C> {
     }
 }
 
-/// Runs `f` with a scope of its own, and ends that.
+/// Runs `f` with a scope of its own, and ends the scope.
 ///
 /// # Safety
 ///
-/// No guard of a value of this slab exists that `f` could be given by another way than its
-/// scope.
+/// There is no guard of a value of this slab that `f` could reach other than through its scope.
 unsafe fn in_scope<C: Contents, R>(
     slab: &Epochs<C>,
     f: impl FnOnce(&mut Scope<'_, C>) -> R,
 ) -> Result<R, AllocError> {
-    /// Ends the epoch on the way out, whichever that is.
+    /// Ends the epoch, whether `f` returns or panics.
     struct End<'s, C: Contents> {
         slab: &'s Epochs<C>,
         epoch: Epoch,
@@ -104,7 +106,7 @@ unsafe fn in_scope<C: Contents, R>(
 }
 
 impl<C: Contents> Scope<'_, C> {
-    /// Returns its epoch.
+    /// Returns the epoch of this scope.
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::<u64>::new();
@@ -116,8 +118,9 @@ impl<C: Contents> Scope<'_, C> {
         self.epoch
     }
 
-    /// Runs a closure with an epoch of its own that ends before this one, like
-    /// [`Epochs::scope`]. In it, the values of this scope are reached by their keys.
+    /// Runs a closure with an epoch of its own that ends before this one, like [`Epochs::scope`].
+    ///
+    /// The closure reaches the values of this scope by their keys.
     ///
     /// # Panics
     ///
@@ -143,14 +146,15 @@ impl<C: Contents> Scope<'_, C> {
 }
 
 impl<T> Scope<'_, Values<T>> {
-    /// Inserts a value into its epoch, and returns a reference to it, valid until the scope
-    /// ends; O(1). Like [`Epochs::insert`] otherwise.
+    /// Inserts a value into the epoch of this scope, and returns a reference that is valid until
+    /// the scope ends. O(1).
     ///
-    /// The value has no key: nothing else leads to it.
+    /// The value has no key, so the reference is the only access to it. Otherwise it is like
+    /// [`Epochs::insert`].
     ///
     /// # Panics
     ///
-    /// As [`Epochs::insert`].
+    /// If a [limit](EpochSlab::builder) is reached. Aborts if the allocator refuses, like `Vec`.
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
@@ -170,11 +174,12 @@ impl<T> Scope<'_, Values<T>> {
         }
     }
 
-    /// Inserts a value into its epoch, like [`insert`](Self::insert).
+    /// Inserts a value into the epoch of this scope, and returns a reference to it, or returns the
+    /// value in an error.
     ///
     /// # Errors
     ///
-    /// If [`insert`](Self::insert) would panic or abort; the error has the value.
+    /// If [`insert`](Self::insert) would panic or abort. The error contains the value.
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
@@ -190,12 +195,13 @@ impl<T> Scope<'_, Values<T>> {
         Ok(unsafe { value.as_mut() })
     }
 
-    /// Inserts a value into its epoch, and returns the key, which leads to nothing once the scope
-    /// has ended; O(1).
+    /// Inserts a value into the epoch of this scope, and returns its key. O(1).
+    ///
+    /// The key is stale once the scope has ended.
     ///
     /// # Panics
     ///
-    /// As [`Epochs::insert`].
+    /// If a [limit](EpochSlab::builder) is reached. Aborts if the allocator refuses, like `Vec`.
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
@@ -211,12 +217,11 @@ impl<T> Scope<'_, Values<T>> {
         }
     }
 
-    /// Inserts a value into another epoch, for values that outlive the scope; O(1). See
-    /// [`Epochs::try_insert_in`].
+    /// Inserts a value that outlives the scope into another epoch, and returns its key. O(1).
     ///
     /// # Errors
     ///
-    /// As [`Epochs::try_insert_in`].
+    /// Returns the errors of [`Epochs::try_insert_in`].
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
@@ -231,7 +236,7 @@ impl<T> Scope<'_, Values<T>> {
         self.slab.try_insert_in(epoch, value)
     }
 
-    /// Borrows the value at the key, of any epoch. See [`Epochs::get`].
+    /// Borrows the value at the key, from any epoch; see [`Epochs::get`].
     ///
     /// # Panics
     ///
@@ -248,11 +253,11 @@ impl<T> Scope<'_, Values<T>> {
         self.slab.get(key)
     }
 
-    /// Borrows the value at the key, of any epoch. See [`Epochs::try_get`].
+    /// Borrows the value at the key, from any epoch; see [`Epochs::try_get`].
     ///
     /// # Errors
     ///
-    /// As [`Epochs::try_get`].
+    /// Returns the errors of [`Epochs::try_get`].
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
@@ -264,7 +269,7 @@ impl<T> Scope<'_, Values<T>> {
         self.slab.try_get(key)
     }
 
-    /// Borrows the value at the key mutably, of any epoch. See [`Epochs::get_mut`].
+    /// Borrows the value at the key mutably, from any epoch; see [`Epochs::get_mut`].
     ///
     /// # Panics
     ///
@@ -282,11 +287,11 @@ impl<T> Scope<'_, Values<T>> {
         self.slab.get_mut(key)
     }
 
-    /// Borrows the value at the key mutably, of any epoch. See [`Epochs::try_get_mut`].
+    /// Borrows the value at the key mutably, from any epoch; see [`Epochs::try_get_mut`].
     ///
     /// # Errors
     ///
-    /// As [`Epochs::try_get_mut`].
+    /// Returns the errors of [`Epochs::try_get_mut`].
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
@@ -298,7 +303,7 @@ impl<T> Scope<'_, Values<T>> {
         self.slab.try_get_mut(key)
     }
 
-    /// Moves the value at the key out, of any epoch. See [`Epochs::take`].
+    /// Moves the value at the key out, from any epoch; see [`Epochs::take`].
     ///
     /// # Panics
     ///
@@ -318,11 +323,11 @@ impl<T> Scope<'_, Values<T>> {
         self.slab.take(key)
     }
 
-    /// Moves the value at the key out, of any epoch. See [`Epochs::try_take`].
+    /// Moves the value at the key out, from any epoch; see [`Epochs::try_take`].
     ///
     /// # Errors
     ///
-    /// As [`Epochs::try_take`].
+    /// Returns the errors of [`Epochs::try_take`].
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
@@ -336,12 +341,12 @@ impl<T> Scope<'_, Values<T>> {
 }
 
 impl Scope<'_, Bytes> {
-    /// Allocates a zeroed buffer of `len` bytes in its epoch, valid until the scope ends;
-    /// O(`len`).
+    /// Allocates a zeroed buffer of `len` bytes in the epoch of this scope, valid until the scope
+    /// ends. O(n) for n bytes.
     ///
     /// # Errors
     ///
-    /// As [`Epochs::try_alloc_in`].
+    /// Returns the errors of [`Epochs::try_alloc_in`].
     ///
     /// ```
     /// let mut bytes = flatslab::epoch::EpochBytes::new();
@@ -361,11 +366,12 @@ impl Scope<'_, Bytes> {
         Ok(unsafe { buffer.as_mut() })
     }
 
-    /// Copies bytes into a buffer in its epoch, valid until the scope ends; O(length).
+    /// Copies bytes into a buffer in the epoch of this scope, valid until the scope ends. O(n) for
+    /// n bytes.
     ///
     /// # Errors
     ///
-    /// As [`Epochs::try_alloc_in`].
+    /// Returns the errors of [`Epochs::try_alloc_in`].
     ///
     /// ```
     /// let mut bytes = flatslab::epoch::EpochBytes::new();
@@ -380,7 +386,7 @@ impl Scope<'_, Bytes> {
         Ok(unsafe { buffer.as_mut() })
     }
 
-    /// Borrows the buffer at the key, of any epoch. See [`Epochs::get`].
+    /// Borrows the buffer at the key, from any epoch; see [`Epochs::get`].
     ///
     /// # Panics
     ///

@@ -1,5 +1,5 @@
-//! What is in a slab: statistics of it and its epochs, the keys of an epoch, and, with the feature
-//! `track`, the values that pin chunks and where they were inserted.
+//! Statistics of a slab and its epochs, the keys of an epoch, and, with the feature `track`, the
+//! values that pin chunks and where they were inserted.
 
 use core::fmt;
 #[cfg(feature = "track")]
@@ -32,11 +32,11 @@ use super::record::{EpochPtr, EpochState};
 pub struct EpochStats {
     /// The epoch.
     pub epoch: Epoch,
-    /// Its state.
+    /// State of the epoch.
     pub state: EpochState,
     /// Number of advances of the slab since it was opened.
     pub age: u64,
-    /// Its [tag](super::Epochs::set_tag); 0 unless set.
+    /// The epoch's [tag](super::Epochs::set_tag); 0 unless set.
     pub tag: u64,
     /// Number of values.
     pub live: usize,
@@ -57,16 +57,17 @@ pub struct EpochStats {
 }
 
 impl EpochStats {
-    /// Returns [`recycled`](Self::recycled) / [`scanned`](Self::scanned): the fraction of its
-    /// chunks that had no value when it was closed. `None` before, and if it had no chunk. Does
-    /// not change afterwards.
+    /// Returns the fraction of its chunks that had no value when it was closed:
+    /// [`recycled`](Self::recycled) / [`scanned`](Self::scanned).
+    ///
+    /// Returns `None` if it is not closed, or had no chunk. The fraction does not change later.
     #[must_use]
     pub fn recycled_fraction(&self) -> Option<f64> {
         fraction(self.recycled, self.scanned)
     }
 }
 
-/// The statistics of a slab; counts are since it was created.
+/// The statistics of a slab. Totals count from its creation.
 ///
 /// # Examples
 ///
@@ -84,7 +85,7 @@ pub struct Stats {
     pub live: usize,
     /// Bytes of the values, or the requested bytes of the buffers.
     pub live_bytes: usize,
-    /// Number of epochs that are not over: open, closing or pinned ones.
+    /// Number of epochs that are not over: open, closing and pinned ones.
     pub epochs: usize,
     /// Number of closed epochs that still have values.
     pub pinned_epochs: usize,
@@ -97,7 +98,7 @@ pub struct Stats {
     /// Bytes of the cells of all chunks that have memory.
     pub committed_bytes: usize,
     /// Bytes of the records of chunks and epochs, which are freed with the slab. Records of chunks
-    /// are allocated several at a time, 16 at most.
+    /// are allocated up to 16 at a time.
     pub record_bytes: usize,
     /// Number of advances.
     pub advances: u64,
@@ -112,9 +113,10 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Returns [`recycled`](Self::recycled) / [`scanned`](Self::scanned): the fraction of all
-    /// chunks that had no value when their epoch was closed. 1 if lifetimes and epochs agree;
-    /// `None` if there were no chunks.
+    /// Returns the fraction of all chunks that had no value when their epoch was closed:
+    /// [`recycled`](Self::recycled) / [`scanned`](Self::scanned).
+    ///
+    /// It is 1 if lifetimes and epochs agree. Returns `None` if there were no chunks.
     #[must_use]
     pub fn recycled_fraction(&self) -> Option<f64> {
         fraction(self.recycled, self.scanned)
@@ -177,7 +179,7 @@ impl RawEpochs {
     }
 }
 
-/// An iterator over the statistics of all epochs that are not over, of
+/// An iterator over the statistics of all epochs that are not over, from
 /// [`epochs`](super::Epochs::epochs).
 #[derive(Clone)]
 #[must_use = "iterators are lazy"]
@@ -212,8 +214,7 @@ impl fmt::Debug for AllStats<'_> {
     }
 }
 
-/// An iterator over the keys of an epoch's values, of
-/// [`keys_in`](super::Epochs::keys_in).
+/// An iterator over the keys of an epoch's values, from [`keys_in`](super::Epochs::keys_in).
 #[derive(Clone)]
 #[must_use = "iterators are lazy"]
 pub struct KeysIn<'s> {
@@ -278,17 +279,17 @@ impl fmt::Debug for KeysIn<'_> {
 pub struct Pin {
     /// The key of the value.
     pub key: EpochKey,
-    /// Its epoch, which is closed.
+    /// Epoch of the value, which is closed.
     pub epoch: Epoch,
     /// The [tag](super::Epochs::set_tag) of the epoch.
     pub tag: u64,
-    /// Where the value was inserted.
+    /// The source location of the insertion.
     pub site: &'static Location<'static>,
 }
 
 #[cfg(feature = "track")]
 impl RawEpochs {
-    /// Notes where a value was inserted.
+    /// Stores the source location where a value was inserted.
     #[inline]
     #[track_caller]
     pub(super) fn note_origin(&self, chunk: ChunkPtr, slot: u32) {
@@ -311,7 +312,8 @@ impl RawEpochs {
     }
 }
 
-/// An iterator over what pins closed epochs, of [`pinned_by`](super::Epochs::pinned_by).
+/// An iterator over the values that pin closed epochs, from
+/// [`pinned_by`](super::Epochs::pinned_by).
 #[cfg(feature = "track")]
 #[derive(Clone)]
 #[must_use = "iterators are lazy"]

@@ -1,30 +1,30 @@
-//! All chunks of a slab: the table that keys lead through, and those that no epoch has.
+//! All chunks of a slab: the table that keys are looked up in, and the chunks without an epoch.
 //!
-//! An unused chunk with memory is cached for the next epoch, up to a bound; beyond it the
-//! memory is given back: to the system, where it is in pages of the system's, else to where
-//! it came from. The record stays, and is on the list of bare ones.
+//! An unused chunk with memory is cached for the next epoch, up to a bound. The memory of the
+//! others is freed: pages from the system are returned to it, other memory to its source. The
+//! record stays, and is on the list of bare ones.
 //!
-//! Chunks without values of epochs that are not closed stay these epochs', which use them again.
-//! Here is where they are found if another epoch needs memory and gets none: those that lost their
-//! last value last are [noted](Noted), the others are linked, by class.
+//! Chunks without values of epochs that are not closed stay with these epochs, which use them
+//! again. They are also listed here, for an epoch that needs memory and gets none: the ones that
+//! lost their last value most recently are [noted](Noted), the others are linked, by class.
 //!
-//! Memory for the records of chunks is allocated for several chunks at once ([`RecordBlocks`]).
-//! Between the cells of chunks, which begin at pages where these are given back to the system, a
-//! record of its own took all of each page that it reached into: one of 4,200 bytes two pages.
+//! Memory for the records of chunks is allocated for several chunks at once ([`RecordBlocks`]). The
+//! cells of chunks begin at pages if these are returned to the system. Between them, a record of
+//! its own took all of each page that it reached into: one of 4,200 bytes took two pages.
 //!
 //! # Invariants
 //!
-//! * `chunk-has-place`: every chunk of the table is an epoch's, is being cleared, is on one of the
-//!   lists of unused ones of its class, or is retired.
+//! * `chunk-has-place`: every chunk of the table belongs to an epoch, is being cleared, is on one
+//!   of the lists of unused ones of its class, or is retired.
 //! * `committed-is-chunks`: `committed` is the bytes of the memory of all chunks that have some.
-//! * `store-whole`: code of the user's, which an allocator or a source is, runs only while this is
-//!   whole.
-//! * `largest-cell`: `largest` is the bytes of a cell of the last class, and `small` that or
-//!   [`SMALL`], if that is less.
+//! * `store-whole`: user code, which an allocator or a source is, runs only while this is whole.
+//! * `largest-cell`: `largest` is the bytes of a cell of the last class, and `small` is the smaller
+//!   of that and [`SMALL`].
 //! * `idle-linked`: the idle chunks of a class are linked from its `idle` on, whichever epoch has
-//!   them. Those in `noted` are of epochs that are not closed, know their places, and are not idle.
-//! * `record-blocks`: the blocks of the table are there until this is dropped. Of the last one of a
-//!   class the last `left` records were not given out; of the others all were.
+//!   them. Chunks in `noted` are of epochs that are not closed, know their places, and are not
+//!   idle.
+//! * `record-blocks`: the blocks of the table stay until this is dropped. The last `left` records
+//!   of a class's last block were not used; those of the other blocks all were.
 
 #[cfg(any(test, fuzzing))]
 use alloc::collections::BTreeMap;
@@ -44,7 +44,7 @@ use crate::raw::source::Source;
 
 /// The chunks of a slab, by size class.
 pub(super) struct Store {
-    /// Of the slab: added to an index it is the place of a key.
+    /// The slab's part of a place: added to an index it is the place of a key.
     place: u64,
     table: Row<ChunkPtr>,
     records: RecordBlocks,
@@ -71,7 +71,7 @@ struct Class {
     records: Spare,
 }
 
-/// What a store is to be like.
+/// The limits of a store.
 pub(super) struct Limits {
     pub(super) max_bytes: usize,
     pub(super) bound: usize,
@@ -86,7 +86,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// When the source refuses.
+    /// If the source refuses.
     pub(super) fn try_new(
         place: u64,
         plans: impl ExactSizeIterator<Item = Plan>,
@@ -127,7 +127,7 @@ impl Store {
         })
     }
 
-    /// The chunk and the slot of a key, if there are such.
+    /// The chunk and the slot of a key, if they exist.
     #[inline(always)]
     pub(super) fn find(&self, key: EpochKey) -> Option<(ChunkPtr, u32)> {
         // Of another slab it is beyond all chunks.
@@ -173,7 +173,7 @@ impl Store {
         self.table.bytes() + self.records.bytes() + self.class_count * size_of::<Class>()
     }
 
-    /// A chunk of an epoch is idle.
+    /// Adds a chunk to the idle ones.
     pub(super) fn link_idle(&self, chunk: ChunkPtr) {
         let class = self.class(chunk.class as usize);
         let next = class.idle.replace(Some(chunk));
@@ -186,7 +186,7 @@ impl Store {
         class.idle_count.set(class.idle_count.get() + 1);
     }
 
-    /// A chunk is not idle any more.
+    /// Removes a chunk from the idle ones.
     pub(super) fn unlink_idle(&self, chunk: ChunkPtr) {
         let class = self.class(chunk.class as usize);
         let (previous, next) = (chunk.previous_idle.get(), chunk.next_idle.get());
@@ -201,12 +201,12 @@ impl Store {
         class.idle_count.set(class.idle_count.get() - 1);
     }
 
-    /// The idle chunk of a class that was idle last.
+    /// The chunk of a class that became idle last.
     pub(super) fn idle(&self, class: usize) -> Option<ChunkPtr> {
         self.class(class).idle.get()
     }
 
-    /// Bytes of the chunks without values of all classes but one, both unused and idle.
+    /// Bytes of the chunks without values of all classes except one, both unused and idle.
     pub(super) fn free_bytes(&self, class: usize) -> usize {
         let others = (0..self.class_count).filter(|&other| other != class);
         let free = others.map(|other| {
@@ -216,7 +216,7 @@ impl Store {
         free.sum()
     }
 
-    /// Bytes that have to go before there is room for another chunk of a class.
+    /// Bytes that must be freed before there is room for another chunk of a class.
     pub(super) fn excess(&self, class: usize) -> usize {
         let wanted = self
             .committed
@@ -225,7 +225,7 @@ impl Store {
         wanted.saturating_sub(self.max_bytes)
     }
 
-    /// Takes an unused chunk with memory, if one is there; all its slots are vacant.
+    /// Takes an unused chunk with memory, if there is one; all its slots are vacant.
     pub(super) fn take(&self, class: usize) -> Option<ChunkPtr> {
         let class = self.class(class);
         let chunk = class.cached.get()?;
@@ -234,7 +234,7 @@ impl Store {
         Some(chunk)
     }
 
-    /// Caches a chunk that is no epoch's and has no value; see [`trim`](Self::trim).
+    /// Caches a chunk that belongs to no epoch and has no value; see [`trim`](Self::trim).
     pub(super) fn put(&self, chunk: ChunkPtr) {
         debug_assert!(chunk.epoch.get().is_none() && chunk.memory.get() == Memory::Committed);
         // One that is retired stays where it is: on no list, with its memory, for the generations
@@ -246,11 +246,11 @@ impl Store {
         }
     }
 
-    /// Adds a chunk of that class to those that are cached.
+    /// Adds a chunk of this class to the cached ones.
     ///
     /// # Errors
     ///
-    /// At a limit, or when the source refuses.
+    /// If a limit is reached, or the source refuses.
     pub(super) fn grow(&self, class: usize) -> Result<(), AllocError> {
         let Class { plan, bare, .. } = self.class(class);
         let bytes = plan.data.size();
@@ -315,19 +315,19 @@ impl Store {
         Ok(chunk)
     }
 
-    /// How many unused chunks of a class keep their memory from now on.
+    /// Sets how many unused chunks of a class keep their memory from now on.
     pub(super) fn set_bound(&self, chunks: usize) {
         self.bound.set(chunks);
     }
 
-    /// Gives back the memory of unused chunks that are more than are to be cached. Returns
-    /// how many bytes. A source of the user's may run.
+    /// Frees the memory of unused chunks above the bound. Returns the number of bytes. A source of
+    /// the user's may run.
     pub(super) fn trim(&self) -> usize {
         self.give_back_above(|| self.bound.get())
     }
 
-    /// Gives back the memory of all unused chunks. Returns how many bytes. A source of the
-    /// user's may run.
+    /// Frees the memory of all unused chunks. Returns the number of bytes. A source of the user's
+    /// may run.
     pub(super) fn give_back_all(&self) -> usize {
         self.give_back_above(|| 0)
     }
@@ -344,8 +344,8 @@ impl Store {
         bytes
     }
 
-    /// Gives back the memory of unused chunks of other classes, until there is room for a chunk of
-    /// this one; none where that is in vain. A source of the user's may run.
+    /// Frees the memory of unused chunks of other classes, until there is room for a chunk of this
+    /// one; frees nothing if that cannot be enough. A source of the user's may run.
     #[cold]
     #[inline(never)]
     fn make_way(&self, class: usize) {
@@ -363,8 +363,8 @@ impl Store {
         }
     }
 
-    /// Gives back the memory of an unused chunk of a class; `false` if there is none, or it
-    /// stays. A source of the user's may run.
+    /// Frees the memory of an unused chunk of a class; returns `false` if it has none, or the
+    /// memory stays. A source of the user's may run.
     pub(super) fn give_back(&self, index: usize) -> bool {
         let class = self.class(index);
         let Some(chunk) = self.take(index) else {
@@ -385,7 +385,7 @@ impl Store {
         true
     }
 
-    /// Panics where an invariant of the store does not hold. `seen` has the chunks of the epochs.
+    /// Panics if an invariant of the store does not hold. `seen` has the chunks of the epochs.
     #[cfg(any(test, fuzzing))]
     pub(super) fn check(&self, seen: &mut BTreeMap<u64, &'static str>) {
         let mut committed = 0;
@@ -461,10 +461,10 @@ impl Drop for Store {
 /// How many chunks are noted.
 const PLACES: u8 = 8;
 
-/// The chunks of all epochs that lost their last values last.
+/// The chunks of all epochs that lost their last value most recently.
 pub(super) struct Noted {
     chunks: [Cell<Option<ChunkPtr>>; PLACES as usize],
-    /// The place whose turn is next.
+    /// The place that is used next.
     turn: Cell<u8>,
 }
 
@@ -491,17 +491,17 @@ impl Noted {
         Place(place)
     }
 
-    /// All places, that of the chunk that was noted first first.
+    /// All places, beginning with that of the chunk that was noted first.
     pub(super) fn places(&self) -> impl Iterator<Item = Place> + use<> {
         let turn = self.turn.get();
         (0..PLACES).map(move |index| Place((turn + index) % PLACES))
     }
 }
 
-/// The most records of a block: then what a page has left over is little of it.
+/// The maximum number of records of a block: with that many, little of a page is unused.
 const MOST: usize = 16;
 
-/// The records of a class that were not given out.
+/// The records of a class that are not used yet.
 struct Spare {
     next: Cell<NonNull<u8>>,
     left: Cell<usize>,
@@ -517,7 +517,7 @@ impl Spare {
         }
     }
 
-    /// A record of that layout, if one is left.
+    /// A record of this layout, if one is left.
     fn take(&self, record: Layout) -> Option<NonNull<u8>> {
         self.left.set(self.left.get().checked_sub(1)?);
         self.given.set(self.given.get() + 1);
@@ -545,12 +545,12 @@ impl RecordBlocks {
         }
     }
 
-    /// Allocates further records of a class, as many as it has, unless some were allocated since
-    /// it was asked. Of one chunk alone it has one.
+    /// Allocates more records of a class, as many as it has, unless an allocator that runs
+    /// meanwhile has done so. For the first chunk it allocates one.
     ///
     /// # Errors
     ///
-    /// When the source refuses.
+    /// If the source refuses.
     fn grow(&self, spare: &Spare, record: Layout) -> Result<(), AllocError> {
         let block = |count: usize| {
             let bytes = record.size() * count;

@@ -72,8 +72,10 @@ impl<T> fmt::Debug for Values<T> {
 unsafe impl<T: Send> Send for EpochSlab<T> {}
 
 impl<T> EpochSlab<T> {
-    /// Creates an empty slab with chunks of 64 values and a ring of 16 epochs, in memory of the
-    /// global allocator; see [`builder`](Self::builder). Allocates the records of the epochs.
+    /// Creates an empty slab with chunks of 64 values and a ring of 16 epochs.
+    ///
+    /// Its memory is from the global allocator; [`builder`](Self::builder) has other options. It
+    /// allocates the records of the epochs now.
     ///
     /// # Panics
     ///
@@ -94,7 +96,7 @@ impl<T> EpochSlab<T> {
         chunk.cell(slot, size_of::<T>()).cast()
     }
 
-    /// Puts a value into a slot just claimed.
+    /// Puts a value into a slot that was just claimed.
     #[inline(always)]
     #[cfg_attr(feature = "track", track_caller)]
     fn fill(&self, (chunk, slot, word): (ChunkPtr, u32, Word), value: T) -> EpochKey {
@@ -108,13 +110,14 @@ impl<T> EpochSlab<T> {
         EpochKey::new(chunk.place, slot, word)
     }
 
-    /// Inserts a value into the current epoch, and returns its key; O(1). If the epoch has no
-    /// vacant slot, it takes an unused chunk, or allocates one.
+    /// Inserts a value into the current epoch, and returns its key. O(1).
+    ///
+    /// If the epoch has no vacant slot, it takes an unused chunk, or allocates one.
     ///
     /// # Panics
     ///
-    /// At a [limit](Self::builder). Aborts if the allocator refuses, like
-    /// `Vec`, or if there are 2³⁰ chunks.
+    /// If a [limit](Self::builder) is reached. Aborts if the allocator refuses, like `Vec`, or if
+    /// there are 2³⁰ chunks.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -130,11 +133,12 @@ impl<T> EpochSlab<T> {
         }
     }
 
-    /// Inserts a value into the current epoch, like [`insert`](Self::insert).
+    /// Inserts a value into the current epoch, and returns its key, or returns the value in an
+    /// error.
     ///
     /// # Errors
     ///
-    /// If [`insert`](Self::insert) would panic or abort; the error has the value.
+    /// If [`insert`](Self::insert) would panic or abort. The error contains the value.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -151,14 +155,14 @@ impl<T> EpochSlab<T> {
         }
     }
 
-    /// Inserts a value into an epoch, and returns its key; O(1). If the epoch has no vacant slot,
-    /// it takes an unused chunk, or allocates one.
+    /// Inserts a value into an epoch, and returns its key. O(1).
+    ///
+    /// If the epoch has no vacant slot, it takes an unused chunk, or allocates one.
     ///
     /// # Errors
     ///
-    /// If the epoch takes no more insertions, is closed, or belongs to another slab; at a
-    /// [limit](Self::builder), or if the allocator refuses. The error has the
-    /// value.
+    /// If the epoch takes no more insertions, is closed, or belongs to another slab. If a
+    /// [limit](Self::builder) is reached, or the allocator refuses. The error contains the value.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -176,8 +180,10 @@ impl<T> EpochSlab<T> {
         }
     }
 
-    /// Borrows the value at the key; O(1), no allocation. Returns `None` if there is none: it was
-    /// taken out, or dropped with its epoch, or the key belongs to another slab.
+    /// Borrows the value at the key. O(1); does not allocate.
+    ///
+    /// Returns `None` if there is no value: it was taken out, or dropped with its epoch, or the key
+    /// belongs to another slab.
     ///
     /// # Panics
     ///
@@ -218,8 +224,9 @@ impl<T> EpochSlab<T> {
         Ok(unsafe { Ref::new(chunk.word(slot), Self::value(chunk, slot)) })
     }
 
-    /// Borrows the value at the key mutably; O(1), no allocation. Returns `None` if there is
-    /// none.
+    /// Borrows the value at the key mutably. O(1); does not allocate.
+    ///
+    /// Returns `None` if there is no value.
     ///
     /// # Panics
     ///
@@ -260,8 +267,10 @@ impl<T> EpochSlab<T> {
         Ok(unsafe { RefMut::new(chunk.word(slot), Self::value(chunk, slot)) })
     }
 
-    /// Moves the value at the key out; O(1). Returns `None` if there is none. If it was the last
-    /// value of a pinned chunk, the chunk is unused, and its memory may be given back, see
+    /// Moves the value at the key out. O(1).
+    ///
+    /// Returns `None` if there is no value. If it was the last value of a pinned chunk, the chunk
+    /// becomes unused, and its memory may be returned to the system, see
     /// [`cached_chunks`](crate::Builder::cached_chunks).
     ///
     /// # Panics
@@ -307,7 +316,7 @@ impl<T> EpochSlab<T> {
         Ok(value)
     }
 
-    /// Puts a value into the epoch of a scope, which has it for itself until it ends.
+    /// Puts a value into the epoch of a scope, which owns it until the scope ends.
     #[inline]
     #[cfg_attr(feature = "track", track_caller)]
     pub(super) fn try_insert_owned(
@@ -332,7 +341,7 @@ impl<T> Default for EpochSlab<T> {
     }
 }
 
-/// `None` for a value that is not there.
+/// `None` if there is no value.
 #[inline(always)]
 #[track_caller]
 pub(super) fn absent_or_refused<R>(

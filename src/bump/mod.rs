@@ -13,7 +13,7 @@
 //!
 //! let mut root = arena.as_scope();
 //! let kept = root.alloc(1_u32);                   // outlives the inner scope
-//! root.scope(|scope: Scope<'_, '_>| {             // what is allocated here ends here
+//! root.scope(|scope: Scope<'_, '_>| {             // what it allocates is freed at its end
 //!     let temporary = scope.alloc(2_u32);
 //!     assert_eq!(*kept + *temporary, 3);
 //! });

@@ -247,9 +247,9 @@ impl<R: References> BufMut<R> {
     /// # let mut socket = &b"4 received"[..];
     /// let mut buf = arena.alloc(1500);
     /// assert_eq!(buf.read_from(&mut Read::take(&mut socket, 2))?, 2);
-    /// assert_eq!(buf.read_from(&mut socket)?, 8);   // after what is there
+    /// assert_eq!(buf.read_from(&mut socket)?, 8);   // appended to the first
     /// assert_eq!(*buf, *b"4 received");
-    /// assert_eq!(buf.read_from(&mut socket)?, 0);   // the end
+    /// assert_eq!(buf.read_from(&mut socket)?, 0);   // end of the input
     /// # Ok::<(), std::io::Error>(())
     /// ```
     #[cfg(feature = "std")]

@@ -12,7 +12,7 @@
 //! let loc: Loc = buf.into_loc();                  // moves the reference; 16 bytes, `Copy`
 //! let again: Buf = arena.resolve(loc)?;           // one more reference
 //! assert_eq!((&*head, &*again), (&b"hell"[..], &b"hello"[..]));
-//! arena.release(loc)?;                            // gives the position's reference back
+//! arena.release(loc)?;                            // drops the position's reference
 //! drop(head);
 //! assert!(again.release());                       // the last one: its memory is free
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -49,7 +49,7 @@ use crate::raw::source::Source;
 /// ```
 /// use flatslab::bytes::Ring;
 ///
-/// let mut ring = Ring::with_capacity(2, 1500);    // entries, the most bytes of each
+/// let mut ring = Ring::with_capacity(2, 1500);    // entries, maximum bytes of each
 /// assert!(ring.push(b"first")?.is_none());
 /// ring.push(b"second")?;
 /// let evicted = ring.push(b"third")?.unwrap();

@@ -325,7 +325,7 @@ impl<C: Contents> Epochs<C> {
     /// slab.take(goes);
     /// let report = slab.close(epoch).unwrap();
     /// assert_eq!((report.pinned, report.live), (1, 1));
-    /// slab.take(stays);                                // and with it the chunk is unused
+    /// slab.take(stays);                                // now its chunk is unused
     /// assert_eq!(slab.stats().pinned_chunks, 0);
     /// ```
     pub fn close(&self, epoch: Epoch) -> Result<CloseReport, EpochError> {
@@ -441,7 +441,7 @@ impl<C: Contents> Epochs<C> {
     /// assert_eq!(slab.set_cached_chunks(0), 64 * 8);
     /// slab.insert(8);
     /// slab.clear_epoch(slab.current());
-    /// assert_eq!(slab.stats().committed_bytes, 0);          // given back at once
+    /// assert_eq!(slab.stats().committed_bytes, 0);          // freed at once
     /// ```
     pub fn set_cached_chunks(&self, chunks: usize) -> usize {
         self.raw.store.set_bound(chunks);

@@ -1,4 +1,5 @@
-//! The same pages for the user's own maps, and the user's allocators for ours.
+//! An allocator of system pages for the user's own collections, and the user's allocators for the
+//! slabs.
 
 use core::alloc::Layout;
 use core::fmt;
@@ -12,12 +13,11 @@ use crate::raw::memory::Block;
 use crate::raw::pages::options::Shortfalls;
 use crate::raw::source::{Kind, Source};
 
-/// An allocator of system pages for your own collections, such as an index of the
-/// values.
+/// An allocator of system pages for your own collections, such as an index of the values.
 ///
-/// Its clones share the same pages. Every allocation takes whole cache lines, is
-/// populated, and takes a lock, so it is meant for few and large ones. An allocation of
-/// 2 MiB or more has a mapping of its own, which is unmapped when it is freed.
+/// Its clones share the same pages. Every allocation takes whole cache lines, is populated, and
+/// takes a lock, so it is meant for few and large ones. An allocation of 2 MiB or more has a
+/// mapping of its own, which is unmapped when it is freed.
 ///
 /// # Examples
 ///
@@ -41,13 +41,13 @@ pub struct PageAllocator {
 }
 
 impl PageAllocator {
-    /// Creates an allocator of such pages, without memory yet.
+    /// Creates an allocator of these pages, without memory yet.
     ///
     /// # Errors
     ///
-    /// If a required option is not supported, or the global allocator refuses a few
-    /// bytes. If the system refuses memory later, the collection reports that its
-    /// allocator failed, so reserve with its `try_` methods first.
+    /// If a required option is not supported, or the global allocator refuses a few bytes. If the
+    /// system refuses memory later, the collection reports that its allocator failed, so reserve
+    /// with its `try_` methods first.
     ///
     /// # Examples
     ///
@@ -64,8 +64,8 @@ impl PageAllocator {
         Ok(PageAllocator { source })
     }
 
-    /// The memory of all clones together, and which of the requested page options were
-    /// obtained.
+    /// Returns a report on the memory of all clones together: its size, and which of the requested
+    /// page options were obtained.
     ///
     /// ```
     /// use flatslab::memory::{PageAllocator, Pages, allocator_api2};
@@ -83,7 +83,7 @@ impl PageAllocator {
 }
 
 impl Clone for PageAllocator {
-    /// The same pages; O(1), no allocation.
+    /// Clones the handle to the same pages. O(1); does not allocate.
     fn clone(&self) -> Self {
         PageAllocator {
             source: self.source.clone(),
@@ -117,7 +117,7 @@ unsafe impl Allocator for PageAllocator {
     }
 }
 
-/// Your own allocator as a [`MemorySource`].
+/// A [`MemorySource`] that uses your own allocator.
 ///
 /// # Examples
 ///
@@ -160,7 +160,7 @@ unsafe impl<A: Allocator + Send + Sync + 'static> MemorySource for FromAllocator
     }
 
     unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
-        /// A panic during a panic ends the program.
+        /// Aborts the program if it is dropped during a panic that unwinds.
         struct Unwound;
 
         impl Drop for Unwound {

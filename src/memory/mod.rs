@@ -1,10 +1,9 @@
-//! Where the memory of a container comes from: huge pages, locked pages, a memory
-//! node, or memory of your own.
+//! The source of the memory of a container: huge pages, locked pages, a memory node, or memory
+//! of your own.
 //!
-//! A program with a large working set waits for the processor's address cache
-//! and for page faults, not for the instructions of an insertion. [`Pages`] says
-//! where the memory comes from. It is an option of every builder, and
-//! [`memory`](crate::TrackedSlab::memory) reports what was obtained.
+//! A program with a large working set waits for the processor's address cache and for page faults,
+//! not for the instructions of an insertion. [`Pages`] sets where the memory comes from. It is an
+//! option of every builder, and [`memory`](crate::TrackedSlab::memory) reports what was obtained.
 //!
 //! ```
 //! use flatslab::BoundedSlab;
@@ -16,51 +15,46 @@
 //! # Ok::<(), flatslab::BuildError>(())
 //! ```
 //!
-//! If an option is unavailable, `Try` lists it in the report, and `Require` is an
-//! error. The options need Linux and the feature `os-memory`. Elsewhere `Try` uses
-//! the global allocator, and `Require` is [`BuildError::Unsupported`].
+//! If an option is unavailable, `Try` lists it in the report, and `Require` is an error. The
+//! options need Linux and the feature `os-memory`. Elsewhere `Try` uses the global allocator, and
+//! `Require` is [`BuildError::Unsupported`].
 //!
 //! # What it costs
 //!
-//! Memory of the system is populated when it is allocated: all page faults are at
-//! construction, or when a growing container adds a chunk. Clearing a huge page of
-//! 2 MiB takes about half a millisecond, once for all the chunks in it;
-//! [`reserve`](crate::Slab::reserve) moves that to the start, and
-//! [`spare_chunks`](crate::Builder::spare_chunks) to another thread. A container has
-//! mappings of its own, of at least 2 MiB with huge pages. For many small containers
-//! use one `PageAllocator` for all of them, through `FromAllocator` (feature
-//! `allocator-api2`).
+//! Memory from the system is populated when it is allocated, so all page faults happen at
+//! construction, or when a growing container adds a chunk. Clearing a huge page of 2 MiB takes
+//! about half a millisecond, once for all the chunks in it. [`reserve`](crate::Slab::reserve) does
+//! this in advance, and [`spare_chunks`](crate::Builder::spare_chunks) on another thread. A
+//! container has mappings of its own, of at least 2 MiB with huge pages. For many small containers
+//! use one `PageAllocator` for all of them, through `FromAllocator` (feature `allocator-api2`).
 //!
 //! # Setting up a machine
 //!
-//! With the gain of each step on the machine of `BENCHMARKS.md`:
+//! The gain of each step is that on the machine of `BENCHMARKS.md`.
 //!
-//! 1. `cat /sys/kernel/mm/transparent_hugepage/enabled`: with `[madvise]` or
-//!    `[always]`, [`HugePages::Transparent`] and [`HugePages::Try`] work without
-//!    further steps. An access that the program waits for takes an eighth less in a
-//!    slab of 80 MiB, two fifths less in one of 640 MiB; p99.9 of growth falls to a
-//!    sixth or less.
-//! 2. `sysctl vm.nr_hugepages=512` sets 1 GiB of explicit huge pages aside, best at
-//!    boot, before memory is fragmented; [`HugePages::Require`] takes them. They are no
-//!    faster than transparent ones, but reliable.
-//! 3. `ulimit -l`, or `LimitMEMLOCK=` of systemd, is the most that [`Lock`] may
-//!    lock, unless the program has `CAP_IPC_LOCK`. Without effect until the machine
-//!    swaps.
-//! 4. `numactl --hardware` lists the [`Node`]s; choose that of the core you pin to.
-//!    Not measured: that machine has one.
-//! 5. Build large containers before you pin and start: populating memory takes a third
-//!    to half a second per gigabyte. A page that is not populated costs two
-//!    microseconds at its first use, or half a millisecond if it is huge.
-//! 6. Prefetch: with [`prefetch`](crate::TrackedSlab::prefetch) four accesses ahead, an
-//!    access that the program waits for takes a third or a quarter of the time.
-//! 7. Print [`Report`]s at the start: they say which options were obtained.
+//! 1. `cat /sys/kernel/mm/transparent_hugepage/enabled`: with `[madvise]` or `[always]`,
+//!    [`HugePages::Transparent`] and [`HugePages::Try`] work without further steps. A random access
+//!    whose result the program waits for takes 12 % less time in a slab of 80 MiB, and 40 % less in
+//!    one of 640 MiB. The p99.9 of insertions that grow a slab falls to a sixth or less.
+//! 2. `sysctl vm.nr_hugepages=512` sets 1 GiB of explicit huge pages aside, best at boot, before
+//!    memory is fragmented; [`HugePages::Require`] takes them. They are no faster than transparent
+//!    ones, but reliable.
+//! 3. `ulimit -l`, or `LimitMEMLOCK=` of systemd, is the most that [`Lock`] may lock, unless the
+//!    program has `CAP_IPC_LOCK`. Locking has no effect until the machine swaps.
+//! 4. `numactl --hardware` lists the [`Node`]s; choose the one of the core that you pin the program
+//!    to. The gain was not measured: that machine has one node.
+//! 5. Create large containers before you pin and start: populating memory takes a third to half a
+//!    second per gigabyte. A page that is not populated costs two microseconds at its first use, or
+//!    half a millisecond if it is huge.
+//! 6. Prefetch: with [`prefetch`](crate::TrackedSlab::prefetch) four accesses ahead, an access
+//!    whose result the program waits for takes a third or a quarter of the time.
+//! 7. Print [`Report`]s at start-up: they say which options were obtained.
 //!
 //! # After `fork`
 //!
-//! Parent and child share the pages until one of them writes: then the first
-//! write to each page faults, in steady operation too. A child of a process with
-//! several threads should only `exec`: a lock that another thread held when it was
-//! forked is never released.
+//! Parent and child share the pages until one of them writes. Then the first write to each page
+//! faults, even in steady operation. A child of a process with several threads should only `exec`:
+//! a lock that another thread held during the fork is never released.
 
 // `allocator.rs`: `PageAllocator` and `FromAllocator`. What is here is the interface of `raw/`.
 
@@ -78,8 +72,8 @@ use core::fmt;
 #[cfg(feature = "allocator-api2")]
 #[cfg_attr(docsrs, doc(cfg(feature = "allocator-api2")))]
 pub use allocator::{FromAllocator, PageAllocator};
-/// The version whose `Allocator` a [`PageAllocator`] is, for collections that have
-/// none of their own.
+/// The version of the `Allocator` trait that a [`PageAllocator`] implements, for collections that
+/// do not have their own.
 #[cfg(feature = "allocator-api2")]
 #[cfg_attr(docsrs, doc(cfg(feature = "allocator-api2")))]
 #[doc(no_inline)]
@@ -95,11 +89,10 @@ pub use crate::raw::pages::options::{HugePages, Lock, Node, PageOption, Reason, 
 pub use crate::raw::report::Report;
 pub use crate::raw::source::MemorySource;
 
-/// Where the memory of a container comes from: an option of every builder.
+/// The source of the memory of a container: an option of every builder.
 ///
-/// [`Pages::new`] is the global allocator, and [`from_source`](Self::from_source)
-/// memory of your own. If an option is set, the memory is mapped from the system and
-/// populated.
+/// [`Pages::new`] is the global allocator, and [`from_source`](Self::from_source) memory of your
+/// own. If an option is set, the memory is mapped from the system and populated.
 ///
 /// # Examples
 ///
@@ -122,7 +115,9 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Memory of the global allocator, unless an option is set.
+    /// Creates options without a choice: memory of the global allocator.
+    ///
+    /// If one of the other methods sets an option, the memory is from the system.
     ///
     /// ```
     /// use flatslab::memory::Pages;
@@ -142,11 +137,10 @@ impl Pages {
         }
     }
 
-    /// Memory that the system maps and populates for this container alone, in
-    /// pages of the usual size unless an option says otherwise.
+    /// Creates options for memory that the system maps and populates for this container alone.
     ///
-    /// A builder refuses it if the crate has no access to the system's pages:
-    /// [`BuildError::Unsupported`].
+    /// Its pages have the usual size unless an option says otherwise. If the crate has no access to
+    /// the system's pages, a builder returns [`BuildError::Unsupported`].
     ///
     /// ```
     /// use flatslab::memory::Pages;
@@ -160,7 +154,7 @@ impl Pages {
         pages
     }
 
-    /// Memory of your own.
+    /// Creates options for memory of your own.
     ///
     /// The options concern the system's pages: with them a builder returns
     /// [`BuildError::Unsupported`] for `Require`, and reports a shortfall for `Try`.
@@ -172,7 +166,7 @@ impl Pages {
         pages
     }
 
-    /// Whether the memory is in huge pages.
+    /// Sets whether the memory is in huge pages.
     ///
     /// ```
     /// use flatslab::memory::{HugePages, Pages};
@@ -185,7 +179,7 @@ impl Pages {
         self
     }
 
-    /// Whether the memory is locked.
+    /// Sets whether the memory is locked.
     ///
     /// ```
     /// use flatslab::memory::{Lock, Pages};
@@ -198,7 +192,7 @@ impl Pages {
         self
     }
 
-    /// The memory node of the memory.
+    /// Sets the memory node of the memory.
     ///
     /// ```
     /// use flatslab::memory::{Node, Pages};
@@ -215,8 +209,8 @@ impl Pages {
     ///
     /// # Errors
     ///
-    /// What is required and not supported; when the global allocator refuses
-    /// the memory for the source's own record.
+    /// If a required option is not supported, or the global allocator refuses the memory for the
+    /// source's own record.
     pub(crate) fn into_source(self) -> Result<Source, BuildError> {
         match self.into_kind()? {
             None => Ok(Source::GLOBAL),
@@ -224,7 +218,7 @@ impl Pages {
         }
     }
 
-    /// What is not just the global allocator.
+    /// The kind of source, or `None` if it is just the global allocator.
     fn into_kind(self) -> Result<Option<Kind>, BuildError> {
         let Pages {
             request,
@@ -245,8 +239,7 @@ impl Pages {
         Ok(Some(kind))
     }
 
-    /// Whether huge pages that were set aside are required, which are never
-    /// committed by and by.
+    /// Whether huge pages that were set aside are required, which are never committed gradually.
     pub(crate) fn requires_explicit(&self) -> bool {
         self.request.huge == HugePages::Require
     }

@@ -1,7 +1,8 @@
 //! Values, slabs and rings for several threads.
 //!
-//! The other families have no atomic operations, and pay nothing for this one. Values that cross
-//! threads have types of their own, whose `Send` and `Sync` say what they may do.
+//! The other families have no atomic operations, and pay nothing for this one. Types for values
+//! that are sent between threads are separate, and their `Send` and `Sync` say how they can be
+//! used.
 //!
 //! ```
 //! use std::thread;
@@ -9,7 +10,7 @@
 //! use flatslab::BoundedSlab;
 //! use flatslab::sync::SharedSlab;
 //!
-//! // One thread makes values, another one ends them; memory comes back to the first.
+//! // One thread creates values and another drops them; the slots return to the slab.
 //! let slab = BoundedSlab::with_capacity(1000);
 //! let report = slab.insert([7_u64; 8]).unwrap().into_send();
 //! thread::spawn(move || assert_eq!(report[0], 7)).join().unwrap();
@@ -30,27 +31,27 @@
 //! | you have | use |
 //! |---|---|
 //! | a whole container that moves to another thread | [`KeySlab`](crate::KeySlab), a [`Pool`](crate::pool), an [`EpochSlab`](crate::epoch): they are `Send` |
-//! | values made by one thread and ended by others: reports, events, orders on their way | a [`SendSlot`] each, of a [`BoundedSlab`](crate::BoundedSlab) or [`Slab`](crate::Slab); without an allocator a [`SendBox`](crate::pool::SendBox) |
-//! | the same, and threads on which no destructor may run: an audio callback | [`SendSlot::retire`], [`SharedRef::retire`] |
-//! | values that any thread makes, reads and ends: sessions, connections, shared state | [`SharedSlab`] |
-//! | bytes made by one thread and read by others | an [atomic `ByteArena`](crate::bytes::ByteArena::atomic) |
-//! | handles of those, on their way from thread to thread | a queue of [another crate](#queues-are-not-in-this-crate) |
+//! | values that one thread creates and others drop: reports, events, orders on their way | a [`SendSlot`] each, of a [`BoundedSlab`](crate::BoundedSlab) or [`Slab`](crate::Slab); without an allocator a [`SendBox`](crate::pool::SendBox) |
+//! | the same, and threads on which no destructor may run, such as an audio callback | [`SendSlot::retire`], [`SharedRef::retire`] |
+//! | values that any thread creates, reads and drops: sessions, connections, shared state | [`SharedSlab`] |
+//! | bytes that one thread creates and others read | an [atomic `ByteArena`](crate::bytes::ByteArena::atomic) |
+//! | handles of these, on their way from thread to thread | a queue of [another crate](#queues-are-not-in-this-crate) |
 //! | all frames of one thread, for one other thread | a [`SpscRing`], split; it refuses entries when it is full |
-//! | the newest frames of many threads, for many, each for one reader | a [`SharedRing`]; it overwrites the oldest, and readers may sleep |
+//! | the newest frames of many threads, for many readers, each frame for one | a [`SharedRing`]; it overwrites the oldest, and readers may sleep |
 //!
-//! A tracked slab itself stays on its thread. It may be built on the thread that uses it.
+//! A tracked slab itself stays on its thread. Create it on the thread that uses it.
 //!
 //! # Each entry to every reader
 //!
 //! None of the rings does that: [`bytes::Ring`](crate::bytes::Ring), [`SpscRing`] and `SharedRing`
 //! hand each entry to one reader. A ring that waited for every reader would be as slow as the
-//! slowest; one that did not would overwrite what a reader is at. Instead:
+//! slowest. A ring that did not wait would overwrite an entry while it is read. Instead:
 //!
-//! | you have | take |
+//! | you have | use |
 //! |---|---|
-//! | a few readers, each of which needs every entry | one queue for each; the bytes once, in an [atomic](crate::bytes::Atomic) [`Buf`](crate::bytes::Buf), of which each queue gets a clone |
+//! | a few readers, each of which needs every entry | one queue for each reader; the bytes once, in an [atomic](crate::bytes::Atomic) [`Buf`](crate::bytes::Buf), of which each queue gets a clone |
 //! | readers that may miss entries, but need the newest | the same, with a queue that overwrites: `force_push` of the crate `crossbeam-queue`, below |
-//! | readers that need the last state alone | a [`SharedSlab`] or a lock with the state, and no queue |
+//! | readers that only need the last state | a [`SharedSlab`] or a lock with the state, and no queue |
 //! | readers in other processes, or a history that each of them reads at its own pace | a log or a message broker: out of the crate's scope |
 //!
 //! ```
@@ -78,43 +79,42 @@
 //!
 //! # Queues are not in this crate
 //!
-//! What crosses threads here is memory: a [`SendSlot`], an atomic `Buf`, a key. They are `Send`,
-//! two or three words long, and go through any queue; a queue of such handles moves no value and
-//! copies no byte. The rings of this crate are for bytes that have no buffer of their own. So for
-//! handles take a queue of those who write queues:
+//! Only memory is sent between threads here: a [`SendSlot`], an atomic `Buf`, a key. They are
+//! `Send`, two or three words long, and can be sent through any queue. A queue of such handles
+//! moves no value and copies no byte. The rings of this crate are for bytes that have no buffer of
+//! their own. For handles, use a queue of another crate:
 //!
-//! | between | take | which |
+//! | between | use | properties |
 //! |---|---|---|
-//! | two threads | `rtrb` | is bounded and wait-free; a push to a full one gives the handle back |
-//! | many threads, none of which sleeps | `ArrayQueue` of `crossbeam-queue` | is bounded; `force_push` overwrites the oldest, and gives it back |
-//! | many threads that sleep while there is nothing | `crossbeam-channel`, or `std::sync::mpsc` for one receiver | `select!` waits for several |
+//! | two threads | `rtrb` | bounded and wait-free; a push to a full queue returns the handle |
+//! | many threads, none of which sleeps | `ArrayQueue` of `crossbeam-queue` | bounded; `force_push` overwrites the oldest handle, and returns it |
+//! | many threads that sleep while the queue is empty | `crossbeam-channel`, or `std::sync::mpsc` for one receiver | `select!` waits for several |
 //! | a poller and its workers | `rtrb` and a waker, next section | |
 //!
-//! Bound every queue: the memory in it belongs to the slab or arena of its sender, which is full,
-//! or grows, while a receiver is slow. A handle that a queue gives back is dropped or sent again;
-//! either way nothing is lost. A queue that is dropped drops the handles in it, and their memory
-//! goes home, also if the slab or the arena is gone by then.
+//! Bound every queue: the memory in it belongs to the slab or arena of its sender, which gets full,
+//! or grows, if a receiver is slow. A handle that a queue returns is dropped or sent again; either
+//! way nothing is lost. A queue that is dropped drops the handles in it, and their memory is
+//! returned or freed, even if the slab or the arena was dropped before.
 //!
-//! Memory comes back without a queue. A dropped [`SendSlot`] gives its slot to the slab, which
+//! Memory is returned without a queue. A dropped [`SendSlot`] returns its slot to the slab, which
 //! finds it at its next insertion or [`reclaim`](crate::TrackedSlab::reclaim). The last reference
-//! to an atomic `Buf` gives its buffer to the arena in the same way. Only a value that is to be
-//! used again goes back through a second queue: [`receive`](crate::TrackedSlab::receive) makes a
-//! `SendSlot` a `Slot` of its slab.
+//! to an atomic `Buf` returns its buffer to the arena in the same way. A second queue is only
+//! needed for a value that is used again: [`receive`](crate::TrackedSlab::receive) turns a
+//! `SendSlot` into a `Slot` of its slab.
 //!
 //! `cargo run -p threads --bin two_threads` (`rtrb`, to and fro) and `--bin many_threads`
 //! (`ArrayQueue`, all readers and the newest) show it.
 //!
 //! # Waiting
 //!
-//! A consumer that has nothing to do sleeps, and the sender wakes it. Of the types here only a
-//! `SharedRing` can do that itself. For a queue, and for a [`SpscRing`], the order is always the
-//! same:
+//! A consumer that has nothing to do sleeps, and the sender wakes it. Only the type `SharedRing`
+//! does that itself. For a queue, and for a [`SpscRing`], the order is always the same:
 //!
 //! - the sender pushes, and *then* wakes;
-//! - the consumer takes all there is, and *then* sleeps, in a call that returns at once if it was
+//! - the consumer takes all entries, and *then* sleeps, in a call that returns at once if it was
 //!   woken since it last returned.
 //!
-//! So nothing is missed, whatever the two do at once. Such a call is:
+//! So nothing is missed, whatever the two do at once. Such calls are:
 //!
 //! | the consumer sleeps in | the sender calls |
 //! |---|---|
@@ -122,27 +122,27 @@
 //! | a poller, for sockets too | `mio::Waker::wake`, which is an event descriptor on Linux |
 //! | `poll_fn` of an async runtime: it registers its `Waker` in an `AtomicWaker`, and looks once more | `AtomicWaker::wake` |
 //!
-//! A consumer may wake for nothing, and then finds nothing. To wake one that is awake costs an
-//! atomic operation with `park`, and a system call with `mio`: wake once for all that was pushed in
-//! a row. A consumer that must not wait for the system, some microseconds, does not sleep but looks
-//! again and again, on a core of its own.
+//! A consumer may wake up for nothing, and then finds nothing. Waking a consumer that is awake
+//! costs an atomic operation with `park`, and a system call with `mio`, so wake it once for several
+//! pushes. If a consumer must not wait some microseconds for the system, let it poll in a loop on a
+//! core of its own instead of sleeping.
 //!
 //! The end is an event too: drop the queue's sending end, or [close](SharedRing::close) the ring,
-//! and wake. The consumer asks whether the queue is closed *before* it takes what there is: what
-//! was pushed before the end is found.
+//! and wake the consumer. The consumer checks whether the queue is closed *before* it takes all
+//! entries, so that it finds the ones that were pushed before the end.
 //!
-//! *One arena for each worker.* An arena allocates on one thread, so each worker makes its own, and
-//! sends what it fills. The buffers come back to it from wherever they are dropped, and after a
-//! warm-up no thread calls the allocator. A worker that ends drops its arena; its memory is freed
-//! with the last of the buffers that are still out. A worker that sleeps reclaims nothing: what
-//! came back is found when it allocates again.
+//! *One arena for each worker.* An arena allocates on one thread, so each worker creates its own,
+//! and sends the buffers that it fills. The buffers return to its arena from any thread that drops
+//! them, and after a warm-up no thread calls the allocator. A worker that ends drops its arena,
+//! whose memory is freed with the last of its buffers. A worker that sleeps reclaims nothing:
+//! returned buffers are found when it allocates again.
 //!
-//! `cargo run -p threads --bin sleeping` shows a worker that parks; the member `examples/server` a
-//! poller that a waker wakes, and workers with arenas of their own.
+//! `cargo run -p threads --bin sleeping` shows a worker that parks. The member `examples/server`
+//! shows a poller that a waker wakes, and workers with arenas of their own.
 //!
 //! # Which types may go where
 //!
-//! Of all types of the crate; the families' pages say more.
+//! All types of the crate; the families' pages say more.
 //!
 //! | type | `Send` | `Sync` |
 //! |---|---|---|
@@ -160,15 +160,15 @@
 //! | with atomic counts: [`BufMut`](crate::bytes::BufMut), [`Buf`](crate::bytes::Buf) | yes | yes |
 //! | [`SpscRing`], its [`Producer`], [`Consumer`], [`Entry`], [`Frame`]; [`SharedRing`], [`SharedFrame`] | yes | yes |
 //! | [`EpochSlab`](crate::epoch::EpochSlab), [`EpochBytes`](crate::epoch::EpochBytes) | if `T` is | no |
-//! | keys, positions, errors, reports, figures; [`Pages`](crate::memory::Pages) | yes | yes |
+//! | keys, positions, errors, reports, statistics; [`Pages`](crate::memory::Pages) | yes | yes |
 //!
 //! # Guarantees
 //!
-//! What one thread does with a value before it gives it up happens before another thread gets
-//! the value or its memory: each ordering in the code says what it pairs with. A model checker
-//! (loom) runs the shipped code in small cases: two threads, sometimes three, with one to three
-//! slots or buffers and one to three operations each. It tries orders with at most three
-//! preemptions, and not every one of those. Miri, ThreadSanitizer and stress tests run more
+//! Everything that one thread does with a value before it gives the value up happens before another
+//! thread gets the value or its memory; each ordering in the code says which one it pairs with. A
+//! model checker (loom) runs the shipped code in small cases: two threads, sometimes three, with
+//! one to three slots or buffers and one to three operations each. It tries orders with at most
+//! three preemptions, and not every one of those. Miri, ThreadSanitizer and stress tests run more
 //! threads and longer programs, in some orders. DESIGN.md, "Across threads", says which orderings
 //! no model notices. No atomic operation waits; a compare-exchange is repeated if another thread
 //! was faster.
@@ -194,7 +194,7 @@ pub use spsc::{Consumer, Entry, Frame, Producer, SpscRing};
 
 use crate::error::SizeError;
 
-/// Why an entry was not pushed to a ring.
+/// The reason why an entry was not pushed to a ring.
 ///
 /// # Examples
 ///
@@ -209,9 +209,9 @@ use crate::error::SizeError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PushError {
-    /// Of a [`SpscRing`]: all places have entries. Of a `SharedRing`: readers keep all buffers.
+    /// All places of a [`SpscRing`] have entries, or readers of a `SharedRing` keep all buffers.
     Full,
-    /// More bytes were given than an entry has room for.
+    /// There are more bytes than an entry has room for.
     TooLarge(SizeError),
     /// The `SharedRing` was closed.
     Closed,

@@ -1,4 +1,4 @@
-//! `SendSlot`: the owning handle of a value that may go to another thread.
+//! `SendSlot`: an owning handle of a value that can be sent to another thread.
 
 #[cfg(all(test, loom))]
 mod models;
@@ -15,30 +15,31 @@ use crate::slab::{Memory, TrackedSlab};
 #[cfg(doc)]
 use crate::{AccessError, SlotBox};
 
-/// An owning handle of a value, 16 bytes, that may go to another thread: made of a [`Slot`] by
-/// [`into_send`](Slot::into_send).
+/// An owning handle of a value that can be sent to another thread. Its size is 16 bytes.
 ///
-/// It owns its value exclusively, like a [`SlotBox`], and derefs to it. Its drop, or
-/// [`into_inner`](Self::into_inner), ends the value on the thread where it is, and pushes the
-/// slot on the slab's return stack, without a lock, a wait or a call of the allocator while the
-/// slab lives. The slab's thread frees such slots when it finds no other free one, or in
-/// [`reclaim`](TrackedSlab::reclaim); the slot of a handle that ends on that thread is free at
-/// once, with the `std` feature. [`retire`](Self::retire) leaves the drop to that thread, too. So
-/// a thread that must not call the allocator can make values, and other threads end them. (Where
-/// thread-locals are not the platform's own, as on Android, `std` allocates one the first time
-/// that a thread sends or ends a value.) The last handle of a dropped slab frees all its memory,
-/// on its own thread: O(chunks), with a call of the allocator for each.
+/// [`Slot::into_send`] makes it of a [`Slot`]. It owns its value exclusively, like a [`SlotBox`],
+/// and derefs to it. Dropping it, or [`into_inner`](Self::into_inner), ends the value on the
+/// current thread, and pushes the slot on the slab's return stack. While the slab lives, that takes
+/// no lock, no waiting and no call of the allocator.
 ///
-/// For the slab the value counts until its slot is freed, and access by key finds it
-/// mutably borrowed ([`try_slot`](TrackedSlab::try_slot) finds it owned). Slab and handles may
-/// be dropped in any order.
+/// The slab's thread frees returned slots when it finds no other free one, or in
+/// [`reclaim`](TrackedSlab::reclaim). With the feature `std`, the slot of a handle that is dropped
+/// on the slab's thread is free at once. [`retire`](Self::retire) also leaves dropping the value to
+/// the slab's thread. So a thread that must not call the allocator can create values that other
+/// threads drop. (On platforms without native thread-locals, such as Android, `std` allocates one
+/// the first time that a thread sends or drops a value.)
+///
+/// While a value is out, the slab counts its slot as taken, and access by key finds it mutably
+/// borrowed ([`try_slot`](TrackedSlab::try_slot) finds it owned). Slab and handles may be dropped
+/// in any order. If the slab was dropped, dropping its last handle frees all its memory on the
+/// handle's thread, which takes O(n) for n chunks, with a call of the allocator for each.
 ///
 /// # Cost
 ///
-/// [`into_send`](Slot::into_send) and the other operations of the slab have no atomic
-/// exchange. The end of the handle on another thread has one compare-exchange, which competes
-/// only with other ends at the same time. Freeing takes one swap for all slots that came back,
-/// and a few loads and stores for each.
+/// [`into_send`](Slot::into_send) and the other operations of the slab have no atomic exchange.
+/// Dropping the handle on another thread takes one compare-exchange, which competes only with other
+/// drops at the same time. Reclaiming takes one swap for all returned slots, and a few loads and
+/// stores for each.
 ///
 /// # Examples
 ///
@@ -54,7 +55,7 @@ use crate::{AccessError, SlotBox};
 /// let (sender, receiver) = mpsc::channel::<SendSlot<Report>>();
 /// let logger = thread::spawn(move || {
 ///     receiver.iter().map(|report| report.order * u64::from(report.quantity)).sum::<u64>()
-///     // Each report was dropped here, and its slot is on its way back.
+///     // Each report was dropped here, and its slot was returned.
 /// });
 /// let slab = BoundedSlab::with_capacity(1000);
 /// for order in 0..100 {
@@ -68,7 +69,7 @@ use crate::{AccessError, SlotBox};
 #[must_use = "dropping it drops its value"]
 pub struct SendSlot<T> {
     place: Place<T>,
-    /// Invariant in `T`, like the slot it came from.
+    /// Invariant in `T`, like the slot that it was made of.
     value: PhantomData<*mut T>,
 }
 
@@ -87,9 +88,13 @@ impl<T> SendSlot<T> {
         place
     }
 
-    /// Moves the value out, and gives its slot back to the slab; O(1), no allocation, one copy.
+    /// Moves the value out, and returns its slot to the slab.
     ///
-    /// An associated function, as are the others, so as not to hide the value's methods.
+    /// This is an associated function, like the others, so that it hides no method of the value.
+    ///
+    /// # Complexity
+    ///
+    /// O(1), one copy of the value; does not allocate.
     ///
     /// # Examples
     ///
@@ -112,19 +117,23 @@ impl<T> SendSlot<T> {
         }
     }
 
-    /// Gives the value back to its slab undropped, for a thread on which no destructor may run, as
-    /// an audio callback: the slab's thread drops it in [`reclaim`](TrackedSlab::reclaim), or with
-    /// the slab. O(1): no lock, no wait, no call of the allocator, and no user code; one
-    /// compare-exchange.
+    /// Returns the value to its slab without dropping it, for a thread on which no destructor may
+    /// run, such as an audio callback.
     ///
-    /// Until then its slot is in use. No insertion drops it: a full slab
-    /// [says](TrackedSlab::retired_values) how many of its values are retired.
+    /// The slab's thread drops the value in [`reclaim`](TrackedSlab::reclaim), or with the slab.
+    /// Until then its slot is in use. No insertion drops it:
+    /// [`retired_values`](TrackedSlab::retired_values) returns how many values of a slab are
+    /// retired.
+    ///
+    /// # Complexity
+    ///
+    /// O(1): one compare-exchange; no lock, no waiting, no call of the allocator, and no user code.
     ///
     /// # Errors
     ///
-    /// Returns the handle if the slab is gone, or is being dropped: nothing would drop the value
-    /// then. Dropped, the handle drops it here; forgotten, it leaks the slab's memory. A slab that
-    /// outlives the threads that retire its values never refuses.
+    /// Returns the handle if the slab was dropped or is being dropped, because nothing would drop
+    /// the value then. Dropping the handle drops the value here; forgetting it leaks the slab's
+    /// memory. A slab that outlives the threads that retire its values never refuses.
     ///
     /// # Examples
     ///
@@ -156,7 +165,7 @@ impl<T> SendSlot<T> {
         }
     }
 
-    /// The key of the value, under which its slab refuses access while it is out.
+    /// Returns the key of the value, with which the slab refuses access while the value is out.
     ///
     /// # Examples
     ///
@@ -175,8 +184,10 @@ impl<T> SendSlot<T> {
         unsafe { sent.place.sent_key() }
     }
 
-    /// Pins the value where it stands: it is dropped there, and its memory is not used again
-    /// before its destructor has returned. O(1), nothing moves.
+    /// Pins the value in its slot. O(1); moves nothing.
+    ///
+    /// The value is dropped there, and its memory is not used again before its destructor has
+    /// returned.
     ///
     /// # Examples
     ///
@@ -199,13 +210,13 @@ impl<T> SendSlot<T> {
 }
 
 impl<T: Send> Slot<T> {
-    /// Turns the slot into a handle that may go to another thread; O(1), nothing is moved or
-    /// allocated.
+    /// Turns the slot into a handle that can be sent to another thread. O(1); moves and allocates
+    /// nothing.
     ///
     /// # Panics
     ///
-    /// If the value is borrowed or the slot is not [valid](Self::is_valid). The slot is
-    /// dropped then: a borrowed value goes with its last borrow.
+    /// If the value is borrowed or the slot is not [valid](Self::is_valid). The slot is dropped
+    /// then, and a borrowed value is dropped when its last borrow ends.
     /// [`try_into_send`](Self::try_into_send) returns the slot.
     ///
     /// # Examples
@@ -218,7 +229,7 @@ impl<T: Send> Slot<T> {
     ///     sent.iter().sum::<i32>()
     /// });
     /// assert_eq!(sum.join().unwrap(), 3);
-    /// assert!(slab.insert(vec![]).is_ok());   // the slot has come back
+    /// assert!(slab.insert(vec![]).is_ok());   // the slot was returned
     /// ```
     #[inline]
     #[track_caller]
@@ -229,12 +240,12 @@ impl<T: Send> Slot<T> {
         }
     }
 
-    /// Turns the slot into a handle that may go to another thread; O(1), nothing is moved or
-    /// allocated.
+    /// Turns the slot into a handle that can be sent to another thread, or returns the slot. O(1);
+    /// moves and allocates nothing.
     ///
     /// # Errors
     ///
-    /// Returns the slot where [`into_send`](Self::into_send) panics.
+    /// Returns the slot if the value is borrowed or the slot is not [valid](Self::is_valid).
     ///
     /// # Examples
     ///
@@ -269,12 +280,12 @@ impl<T> Slot<T> {
 }
 
 impl<T, M: Memory> TrackedSlab<T, M> {
-    /// Takes back a value from another thread, as the slot that it was; O(1), nothing is moved
-    /// or allocated.
+    /// Takes a value back from another thread, as a slot of this slab. O(1); moves and allocates
+    /// nothing.
     ///
     /// # Errors
     ///
-    /// Returns the handle if it is one of another slab.
+    /// Returns the handle if it is from another slab.
     ///
     /// # Examples
     ///
@@ -322,7 +333,7 @@ impl<T> DerefMut for SendSlot<T> {
     }
 }
 
-/// Drops the value, on this thread, and leaves its slot to the slab.
+/// Drops the value on this thread, and returns its slot to the slab.
 impl<T> Drop for SendSlot<T> {
     #[inline]
     fn drop(&mut self) {

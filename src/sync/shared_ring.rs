@@ -1,14 +1,14 @@
-//! A ring of entries of bytes for many threads: a ring of one thread, behind a lock.
+//! A ring of byte entries for many threads: a ring of one thread, behind a lock.
 //!
-//! A lock-free ring took ten times the code, no reader could sleep, and it could lose an entry if
-//! a search for the oldest one was overtaken.
+//! A lock-free ring took ten times the code, its readers could not sleep, and it could lose an
+//! entry if a search for the oldest one was overtaken.
 //!
-//! What the lock guards was written by the thread that had it last, so the first operation after a
-//! change of threads waits for several cache lines, one after the other, and those that follow for
-//! few. A thread that finds the lock taken therefore pauses before it tries again, and until then
-//! does not read the lock's line; the other thread goes on with what it has in its cache. With the
-//! lock of `std` alone a write and a read took 1.3 to 2 times as long as a lock around a deque of
-//! `Vec`s (`benches/ATTEMPTS.md`, "Across threads").
+//! The data behind the lock was written by the thread that had the lock last, so the first
+//! operation after a change of threads waits for several cache lines, one after the other, and the
+//! operations that follow for few. So a thread that finds the lock taken pauses before it tries
+//! again, and until then does not read the lock's line; the other thread continues with the lines
+//! in its cache. With only the lock of `std`, a write and a read took 1.3 to 2 times as long as a
+//! lock around a deque of `Vec`s (`benches/ATTEMPTS.md`, "Across threads").
 
 use core::fmt;
 use core::hint;
@@ -23,27 +23,27 @@ use crate::error::BuildError;
 use crate::memory::{Pages, Report};
 use crate::raw::source::Source;
 
-/// A fixed number of entries for any number of writers and readers, first in, first out; the
-/// newest overwrites the oldest, and each entry goes to one reader.
+/// A queue of at most a fixed number of byte entries for any number of writers and readers: first
+/// in, first out, and the newest overwrites the oldest.
 ///
-/// Readers share the entries between them: what one pops, no other gets. To give each entry to
-/// every reader, see [`sync`](crate::sync#each-entry-to-every-reader).
+/// Each entry is popped by one reader, and no other reader gets it. To pass each entry to every
+/// reader, see [`sync`](crate::sync#each-entry-to-every-reader).
 ///
-/// All memory is allocated at the start. Entries are buffers, which readers may keep; those
-/// kept beyond [`in_flight`](Builder::in_flight) take room from entries. A reader may sleep until
-/// there is an entry, and learns when the ring is [closed](Self::close).
+/// All memory is allocated at construction. Entries are buffers, which readers may keep; if they
+/// keep more than [`in_flight`](Builder::in_flight), these take room from entries. A reader may
+/// sleep until there is an entry, and learns when the ring is [closed](Self::close).
 ///
 /// A lock is held while the bytes are copied. A thread that finds it taken tries again after some
-/// hundred nanoseconds, and sleeps if it is still taken after a few microseconds; threads do not
-/// get it in the order in which they came. For two threads use a [`SpscRing`](super::SpscRing),
-/// which is wait-free; on one thread a [`Ring`].
+/// hundred nanoseconds, and sleeps if it is still taken after a few microseconds. Threads do not
+/// get the lock in the order of their attempts. For two threads use a
+/// [`SpscRing`](super::SpscRing), which is wait-free; on one thread use a [`Ring`].
 ///
 /// # Examples
 ///
 /// ```
 /// use flatslab::sync::SharedRing;
 ///
-/// let ring = SharedRing::with_capacity(2, 1500);  // entries, the most bytes of each
+/// let ring = SharedRing::with_capacity(2, 1500);  // entries, maximum bytes of each
 /// std::thread::scope(|scope| {
 ///     for _ in 0..4 {
 ///         scope.spawn(|| ring.push(b"hello").unwrap());
@@ -57,7 +57,7 @@ use crate::raw::source::Source;
 /// ```
 pub struct SharedRing {
     state: Mutex<State>,
-    /// Notified where a reader waits, once for each entry, and when the ring is closed.
+    /// Notified if a reader waits, once for each entry, and when the ring is closed.
     pushed: Condvar,
     // What does not change, and is read without the lock.
     capacity: usize,
@@ -72,18 +72,19 @@ struct State {
     closed: bool,
 }
 
-/// Pauses of the processor before each further attempt to take the lock, after which the thread
-/// sleeps.
+/// The numbers of processor pauses before each further attempt to take the lock. After the last
+/// attempt the thread sleeps.
 ///
-/// One took 24 ns where this was measured, so all are 6 µs, and the longest is 1.5 µs, some hundred
-/// operations of a thread that is alone. The first are shorter for threads that seldom meet. Where
-/// a line takes 200 ns from core to core, 32 at most gave little or no gain for a write and a read;
-/// 128 gave little more than 64, and waits twice as long.
+/// A pause took 24 ns in our measurements, so all together take 6 µs, and the longest 1.5 µs, the
+/// time of some hundred operations of a thread that is alone. The first are shorter, for threads
+/// that seldom meet. On a machine where a line takes 200 ns from core to core, at most 32 pauses
+/// gave little or no gain for a write and a read; 128 gave little more than 64, and wait twice as
+/// long.
 const PAUSES: [u32; 5] = [16, 32, 64, 64, 64];
 
 /// An entry that was popped from a [`SharedRing`].
 ///
-/// Dereferences to its bytes.
+/// It dereferences to its bytes.
 ///
 /// # Examples
 ///
@@ -96,20 +97,25 @@ const PAUSES: [u32; 5] = [16, 32, 64, 64, 64];
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct SharedFrame {
-    /// Its sequence number: how many entries were pushed earlier. A gap tells a reader that
-    /// reads alone how many entries were overwritten.
+    /// Sequence number of the entry: the number of entries that were pushed before it. If there is
+    /// only one reader, a gap tells it how many entries were overwritten.
     pub sequence: u64,
-    /// Its bytes.
+    /// Bytes of the entry.
     pub buf: Buf<Atomic>,
 }
 
 impl SharedRing {
-    /// Creates a ring of `entries` entries of at most `max_len` bytes. Readers may keep one more
-    /// entry. O(entries).
+    /// Creates a ring of `entries` entries of at most `max_len` bytes.
+    ///
+    /// Readers may keep one more buffer.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for n entries.
     ///
     /// # Panics
     ///
-    /// As [`Builder::build`].
+    /// If an argument is out of its range; see [`Builder::build`].
     ///
     /// ```
     /// let ring = flatslab::sync::SharedRing::with_capacity(10, 1500);
@@ -121,7 +127,7 @@ impl SharedRing {
         Self::builder().entries(entries).max_len(max_len).build()
     }
 
-    /// A builder of a ring: its entries, and where its memory comes from.
+    /// Returns a builder, with options for the ring's entries and memory.
     ///
     /// ```
     /// let ring = flatslab::sync::SharedRing::builder().entries(10).build();
@@ -131,9 +137,10 @@ impl SharedRing {
         Builder::new(RingOptions::new())
     }
 
-    /// No user code runs while it is held, so a panic leaves nothing half done. Nothing that calls
-    /// the system runs either: with a report on the memory, which reads a file of the system's, one
-    /// push in a hundred elsewhere took 6 ms.
+    /// Locks the ring. No user code runs while the lock is held, so a panic leaves nothing half
+    /// done. Nothing that calls the system runs either: when a report on the memory was made under
+    /// the lock, which reads a file of the system's, one push in a hundred on other threads took 6
+    /// ms.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.try_lock().unwrap_or_else(|| self.lock_after_pauses())
     }
@@ -146,7 +153,7 @@ impl SharedRing {
         }
     }
 
-    /// As [`lock`](Self::lock), where another thread has it.
+    /// Like [`lock`](Self::lock), if another thread has the lock.
     #[cold]
     #[inline(never)]
     fn lock_after_pauses(&self) -> MutexGuard<'_, State> {
@@ -162,14 +169,18 @@ impl SharedRing {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Copies bytes into a new entry, the newest. If the ring is full, or readers keep all spare
-    /// buffers, it overwrites the oldest entry and returns which one that was. O(bytes), and
-    /// O(entries) if readers keep all buffers; allocates nothing.
+    /// Copies bytes into a new entry, and returns the oldest one if it was overwritten.
+    ///
+    /// The oldest entry is overwritten if the ring is full, or readers keep all spare buffers.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for n bytes, plus O(m) for m entries if readers keep all buffers; does not allocate.
     ///
     /// # Errors
     ///
-    /// If there are more bytes than [`max_len`](Self::max_len), if readers keep all buffers, or
-    /// if the ring is closed. Nothing is overwritten then.
+    /// If there are more bytes than [`max_len`](Self::max_len), if readers keep all buffers, or if
+    /// the ring is closed. Nothing is overwritten then.
     ///
     /// ```
     /// # use flatslab::sync::{PushError, SharedRing};
@@ -196,7 +207,7 @@ impl SharedRing {
         Ok(pushed)
     }
 
-    /// Takes the oldest entry, if there is one; O(1).
+    /// Removes the oldest entry and returns it, or returns `None` if the ring is empty. O(1).
     ///
     /// ```
     /// # let ring = flatslab::sync::SharedRing::with_capacity(2, 1500);
@@ -209,8 +220,9 @@ impl SharedRing {
         self.lock().pop()
     }
 
-    /// Takes the oldest entry; sleeps until there is one. `None` once the ring is
-    /// [closed](Self::close) and empty.
+    /// Removes the oldest entry and returns it; sleeps until there is one.
+    ///
+    /// Returns `None` once the ring is [closed](Self::close) and empty.
     ///
     /// ```
     /// # let ring = flatslab::sync::SharedRing::with_capacity(2, 1500);
@@ -226,7 +238,10 @@ impl SharedRing {
         self.wait_until(None)
     }
 
-    /// As [`pop_wait`](Self::pop_wait), for `limit` at most. `None` also when that is over.
+    /// Removes the oldest entry and returns it; sleeps until there is one, for at most `limit`.
+    ///
+    /// Returns `None` if no entry was pushed in that time, or once the ring is
+    /// [closed](Self::close) and empty.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -267,8 +282,9 @@ impl SharedRing {
         }
     }
 
-    /// Closes the ring: further pushes are refused, and all sleeping readers wake. The present
-    /// entries can still be popped.
+    /// Closes the ring: further pushes are refused, and all sleeping readers wake up.
+    ///
+    /// The present entries can still be popped.
     ///
     /// ```
     /// # use flatslab::sync::{PushError, SharedRing};
@@ -284,7 +300,7 @@ impl SharedRing {
         self.pushed.notify_all();
     }
 
-    /// Whether the ring is [closed](Self::close).
+    /// Returns whether the ring is [closed](Self::close).
     ///
     /// ```
     /// assert!(!flatslab::sync::SharedRing::with_capacity(2, 1500).is_closed());
@@ -294,7 +310,7 @@ impl SharedRing {
         self.lock().closed
     }
 
-    /// Number of entries; other threads may have changed it since.
+    /// Returns the number of entries, which other threads may have changed since.
     ///
     /// ```
     /// assert_eq!(flatslab::sync::SharedRing::with_capacity(2, 1500).len(), 0);
@@ -304,7 +320,7 @@ impl SharedRing {
         self.lock().ring.len()
     }
 
-    /// Whether there is no entry; other threads may have changed it since.
+    /// Returns whether the ring has no entries, which other threads may have changed since.
     ///
     /// ```
     /// assert!(flatslab::sync::SharedRing::with_capacity(2, 1500).is_empty());
@@ -314,7 +330,7 @@ impl SharedRing {
         self.len() == 0
     }
 
-    /// Most entries that the ring can have.
+    /// Returns the maximum number of entries.
     ///
     /// ```
     /// assert_eq!(flatslab::sync::SharedRing::with_capacity(2, 1500).capacity(), 2);
@@ -324,7 +340,7 @@ impl SharedRing {
         self.capacity
     }
 
-    /// The most bytes of an entry.
+    /// Returns the maximum number of bytes of an entry.
     ///
     /// ```
     /// assert_eq!(flatslab::sync::SharedRing::with_capacity(2, 1500).max_len(), 1500);
@@ -334,7 +350,7 @@ impl SharedRing {
         self.max_len
     }
 
-    /// Number of entries pushed since the ring was made.
+    /// Returns the number of entries pushed since the ring was created.
     ///
     /// ```
     /// let ring = flatslab::sync::SharedRing::with_capacity(2, 1500);
@@ -346,7 +362,7 @@ impl SharedRing {
         self.lock().ring.pushed()
     }
 
-    /// Number of entries overwritten since the ring was made.
+    /// Returns the number of entries overwritten since the ring was created.
     ///
     /// ```
     /// let ring = flatslab::sync::SharedRing::with_capacity(1, 1500);
@@ -359,7 +375,8 @@ impl SharedRing {
         self.lock().ring.evicted()
     }
 
-    /// The ring's memory, and which of the requested page options were obtained. Takes no lock.
+    /// Returns a report on the ring's memory: its size, and which of the requested page options
+    /// were obtained. Takes no lock.
     ///
     /// ```
     /// let ring = flatslab::sync::SharedRing::with_capacity(2, 1500);
@@ -415,7 +432,7 @@ impl AsRef<[u8]> for SharedFrame {
     }
 }
 
-/// Its number and bytes.
+/// Prints the number and the bytes.
 impl fmt::Debug for SharedFrame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedFrame")
@@ -425,7 +442,7 @@ impl fmt::Debug for SharedFrame {
     }
 }
 
-/// Entries, and how many were overwritten.
+/// Prints the number of entries, and of those overwritten.
 impl fmt::Debug for SharedRing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.lock();

@@ -1,4 +1,5 @@
-//! `ci/loom.sh`: every way in which a slab's thread and those it has sent values to can meet.
+//! `ci/loom.sh`: every order in which a slab's thread and the threads that it has sent values to
+//! can act.
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
@@ -12,12 +13,12 @@ use super::*;
 use crate::memory::{MemorySource, Pages};
 use crate::{AllocError, BoundedSlab};
 
-/// What stands beside the slots, so that loom sees each use of one: a value writes to the
-/// witness of its slot where it is made, where it is read, and where it is dropped.
+/// Witnesses next to the slots, so that loom sees each use of a slot: a value writes to the witness
+/// of its slot where it is created, where it is read, and where it is dropped.
 #[derive(Clone)]
 struct Witnesses {
     slots: Arc<Vec<UnsafeCell<u64>>>,
-    /// One for each value that is there.
+    /// One for each value that exists.
     values: Arc<()>,
 }
 

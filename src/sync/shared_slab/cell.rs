@@ -1,8 +1,8 @@
-//! One slot: an atomic word and a value, addressed by a bare pointer; and the key that leads there.
+//! One slot: an atomic word and a value, addressed by a bare pointer; and the key of the value.
 //!
 //! The word has, from the top: the generation of the value, or of the next one; two flags; the
-//! number of readers. All of it changes at once, so that who enters by a compare-exchange
-//! knows that the value is there, is the one meant, and stays.
+//! number of readers. All of it changes at once, so that a thread that enters by a compare-exchange
+//! knows that the value exists, is the one that the key means, and stays.
 //!
 //! ```text
 //! 63                      24   23       22      21         0
@@ -15,18 +15,19 @@
 //! # Invariants
 //!
 //! * `live-without-vacant`: the value's bytes hold a live `T` exactly while the word has no
-//!   `VACANT`, but for the one thread that has the cell: who took it from the map until it
-//!   publishes the value, and who claimed the end of the value until it frees the cell.
+//!   `VACANT`. The exception is the one thread that has the cell: the thread that took it from the
+//!   map, until it publishes the value, and the thread that claimed the end of the value, until it
+//!   frees the cell.
 //! * `readers-keep-value`: the value is not written to, moved or dropped while readers are counted.
-//!   Readers come only to a value without `REMOVED`, or along with another reader. The end of a
+//!   New readers are counted only for a value without `REMOVED`, or by another reader. The end of a
 //!   value is claimed by the one change of the word to `REMOVED` without readers.
 //! * `cell-generation-grows`: the generation of a cell begins at 1 and grows by 1 whenever the cell
 //!   is freed. After the last generation the cell is never given back to the map, or, in a slab
-//!   whose generations wrap, it begins at 1 again. It is never 0. That a generation comes back
-//!   changes nothing for the others (`live-without-vacant`, `readers-keep-value`): an exchange that
-//!   finds the bits it expects acts on the value that is there then.
+//!   whose generations wrap, it begins at 1 again. It is never 0. That a generation recurs changes
+//!   nothing for the others (`live-without-vacant`, `readers-keep-value`): an exchange that finds
+//!   the bits it expects acts on the value that is there then.
 //! * `word-apart`: the word is reached through `&AtomicU64`, the value through pointers to the
-//!   value: neither covers the other's bytes.
+//!   value. Neither covers the other's bytes.
 
 use core::alloc::Layout;
 use core::fmt;
@@ -43,13 +44,13 @@ use crate::raw::atomic::Ordering;
 #[cfg(all(test, not(loom)))]
 use crate::sync::shared_slab::counted::AtomicU64;
 
-/// Values up to this size go before their word, so that the address of the value is that of
-/// the cell: as in the other slabs.
+/// Values of up to this size are before their word, so that the address of the value is that of the
+/// cell, as in the other slabs.
 const VALUE_FIRST_UP_TO: usize = 16;
 
-/// No value: free, or being made.
+/// No value: the cell is free, or its value is being created.
 const VACANT: u64 = 1 << 23;
-/// Removed: no new reader comes, the last one drops the value.
+/// Removed: there are no new readers, and the last one drops the value.
 const REMOVED: u64 = 1 << 22;
 const READERS: u64 = REMOVED - 1;
 /// The most readers of one value.
@@ -61,7 +62,7 @@ pub(super) const LOW_BITS: u32 = 24;
 /// The same in a larger slab.
 pub(super) const LOW_BITS_OF_LARGE: u32 = 30;
 
-/// What became of a request to remove a value.
+/// The outcome of a request to remove a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Removal {
     /// There is no such value, or it was removed before.
@@ -82,7 +83,7 @@ impl Word {
         Word(AtomicU64::new(generation | VACANT))
     }
 
-    /// The generation of the value that is made; the caller has the cell.
+    /// The generation of the value that is being created; the caller has the cell.
     #[inline(always)]
     pub(super) fn vacant_generation(&self) -> u64 {
         // Relaxed: the cell came from the map, which acquired what was done to it.
@@ -98,8 +99,8 @@ impl Word {
         self.0.store(generation, Ordering::Release);
     }
 
-    /// Makes the cell one without a value, of which the next has this generation; the caller
-    /// has the cell. It may be taken as soon as it is given to the map.
+    /// Makes the cell one without a value, whose next value has this generation; the caller has the
+    /// cell. Other threads may take the cell as soon as it is given to the map.
     #[inline(always)]
     pub(super) fn vacate(&self, generation: u64) {
         // Relaxed: giving it to the map releases it; who comes by the key of an earlier value
@@ -135,8 +136,8 @@ impl Word {
         }
     }
 
-    /// Counts a reader of whatever value is there: its generation, and whether the reader was
-    /// admitted. `None` if there is no value, or a removed one.
+    /// Counts a reader of the cell's value, whichever that is. Returns its generation, and whether
+    /// the reader was admitted; `None` if there is no value, or a removed one.
     pub(super) fn begin_any_read(&self, mask: u64) -> Option<(u64, Result<(), AccessError>)> {
         loop {
             // Relaxed: checked by the exchange in `begin_read`.
@@ -153,7 +154,7 @@ impl Word {
         }
     }
 
-    /// Counts another reader; the caller is one. `false` if there are too many.
+    /// Counts another reader, for a caller that is one. Returns `false` if there are too many.
     #[inline]
     pub(super) fn begin_read_along(&self) -> bool {
         // Relaxed: checked by the exchange.
@@ -171,8 +172,8 @@ impl Word {
         false
     }
 
-    /// Ends a reader that was counted. Whether it was the last one of a removed value: the
-    /// caller has claimed its end then.
+    /// Subtracts a reader. Returns whether it was the last one of a removed value: then the caller
+    /// has claimed the end of the value.
     #[inline(always)]
     pub(super) fn end_read(&self) -> bool {
         // Release: pairs with the acquire of who claims the end.
@@ -226,7 +227,7 @@ impl Word {
             .map(drop)
     }
 
-    /// Claims the end of the value of this generation, if no one reads it.
+    /// Claims the end of the value of this generation, if it has no readers.
     ///
     /// # Errors
     ///
@@ -237,13 +238,13 @@ impl Word {
             .map_err(|bits| why_not_taken(bits, generation))
     }
 
-    /// Removes the value that the caller reads. Whether it was not removed before.
+    /// Removes the value that the caller reads. Returns whether it was not removed before.
     pub(super) fn remove_by_reader(&self) -> bool {
         // Relaxed: the caller's end as a reader follows, and releases.
         self.0.fetch_or(REMOVED, Ordering::Relaxed) & REMOVED == 0
     }
 
-    /// Whether there is a value of this generation, and not removed.
+    /// Whether there is a value of this generation that is not removed.
     #[inline(always)]
     pub(super) fn has(&self, generation: u64) -> bool {
         // Relaxed: a figure of the past, by the time it is returned.
@@ -257,7 +258,7 @@ impl Word {
         self.0.load(Ordering::Relaxed) & !mask
     }
 
-    /// The generations that are used up, that of a value among them.
+    /// The number of generations that are used up, including that of a value.
     pub(super) fn used_generations(&self, low_bits: u32) -> u64 {
         // Relaxed: a figure for people.
         let bits = self.0.load(Ordering::Relaxed);
@@ -392,16 +393,15 @@ const _: () = assert!(CellPtr::<u64>::SIZE == 16);
 #[cfg(not(all(test, loom)))]
 const _: () = assert!(CellPtr::<[u64; 8]>::SIZE == 72);
 
-/// The key of a value in a [`SharedSlab`]: 8 bytes, `Copy`, and `Option<SharedKey>` has 8
-/// bytes too.
+/// The key of a value in a [`SharedSlab`]: 8 bytes, `Copy`; `Option<SharedKey>` has 8 bytes too.
 ///
-/// It has the slot and its generation: after the value is gone, the key never leads to a value
-/// again, even if the slot is reused. The generation has 40 bits, and 34 in a slab of more
-/// than 2^24 slots; a slot whose generations are used up is retired, unless the slab was built so
+/// It contains the slot and its generation: after the value is gone, the key never refers to a
+/// value again, even if the slot is reused. The generation has 40 bits, and 34 in a slab of more
+/// than 2^24 slots. A slot whose generations are used up is retired, unless the slab was built so
 /// that they [wrap](SharedSlab#how-long-a-slab-lasts).
 ///
-/// A key does not name its slab: in another one it leads to nothing, or to the value whose key
-/// has the same bits; so does a key [made](Self::from_raw) of any bits.
+/// A key does not name its slab. In another slab it refers to no value, or to the value whose key
+/// has the same bits. The same holds for a key that was [made](Self::from_raw) of any bits.
 ///
 /// Keys are ordered by generation, then by slot.
 ///
@@ -425,7 +425,7 @@ pub struct SharedKey(NonZeroU64);
 const _: () = assert!(size_of::<SharedKey>() == 8 && size_of::<Option<SharedKey>>() == 8);
 
 impl SharedKey {
-    /// The key of the value that has this generation, in place and not 0, and this slot.
+    /// The key of the value with this generation, which is in place and not 0, and this slot.
     #[inline(always)]
     pub(super) fn new(generation: u64, index: usize) -> Self {
         debug_assert!(generation != 0 && generation & index as u64 == 0);
@@ -433,10 +433,12 @@ impl SharedKey {
         SharedKey(unsafe { NonZeroU64::new_unchecked(generation | index as u64) })
     }
 
-    /// The key's bits, to store or send: never 0. A poller whose tokens are keys may reserve 0 for
-    /// what is no connection, and where the capacity is not 2²⁴ also `u64::MAX`: that is the last
-    /// generation of the slot with that number. Where a token is a `usize` and pointers have 32
-    /// bits, `as usize` loses the generation.
+    /// Returns the key's bits, to store or send. They are never 0.
+    ///
+    /// A poller whose tokens are keys may reserve 0 for tokens that are not connections. If the
+    /// capacity is not 2²⁴, it may also reserve `u64::MAX`, which is the last generation of the
+    /// slot with that number. On 32-bit targets a token that is a `usize` loses the generation if
+    /// it is converted with `as usize`.
     ///
     /// ```
     /// use flatslab::sync::{SharedKey, SharedSlab};
@@ -451,9 +453,9 @@ impl SharedKey {
         self.0.get()
     }
 
-    /// The key with these bits; `None` if they are 0.
+    /// Returns the key with these bits, or `None` if they are 0.
     ///
-    /// A key that no slab handed out behaves like one whose value is gone.
+    /// A key that no slab returned behaves like one whose value is gone.
     ///
     /// ```
     /// use flatslab::sync::{SharedKey, SharedSlab};

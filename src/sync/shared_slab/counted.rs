@@ -13,8 +13,8 @@ fn change() {
     CHANGES.with(|changes| changes.set(changes.get() + 1));
 }
 
-/// How many read-modify-writes the counting atomics made on this thread while that ran; one
-/// that fails counts, too.
+/// The number of read-modify-writes of the counting atomics on this thread while `run` ran,
+/// including failed ones.
 pub(crate) fn changes(run: impl FnOnce()) -> usize {
     let before = CHANGES.with(Cell::get);
     run();

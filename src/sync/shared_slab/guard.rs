@@ -1,8 +1,8 @@
 //! `SharedRef`: a value that stays while it is read, and keeps its slab by reference or by `Arc`;
-//! and the iterator that makes one of each value.
+//! and the iterator that makes a guard of each value.
 //!
-//! A guard holds a pointer to the cell, not a reference: its end may drop the value and give
-//! the cell to another thread, which a reference would have promised not to see.
+//! A guard holds a pointer to the cell, not a reference: dropping the guard may drop the value and
+//! give the cell to another thread, which a reference would exclude until the call returns.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -14,20 +14,20 @@ use super::SharedSlab;
 use super::cell::{CellPtr, SharedKey};
 use crate::error::AccessError;
 
-/// A value of a [`SharedSlab`], which stays as long as the guard.
+/// A guard of a value of a [`SharedSlab`], which stays as long as the guard.
 ///
-/// `S` is how the guard keeps the slab: [`SharedSlab::get`] borrows it, so the guard is a
-/// `SharedRef<T, &SharedSlab<T>>` of 16 bytes; [`SharedSlab::get_owned`] clones its `Arc`, so
-/// that a struct can hold the guard. The last owner of the slab drops it with all its values,
-/// and that may be a guard.
+/// `S` is how the guard keeps the slab. [`SharedSlab::get`] borrows the slab, so its guard is a
+/// `SharedRef<T, &SharedSlab<T>>` of 16 bytes. [`SharedSlab::get_owned`] clones the `Arc` of the
+/// slab, so that a struct can hold the guard. The last owner of the slab drops it with all its
+/// values, and that may be a guard.
 ///
-/// The last guard of a value that was removed drops it, or [leaves](Self::retire) that to
-/// another thread. Making a guard and ending it are a
-/// locked instruction each. A guard that is forgotten keeps its value, and the slot, until the
-/// slab is [cleared](SharedSlab::clear) or dropped.
+/// The last guard of a removed value drops the value, or [leaves](Self::retire) that to another
+/// thread. Creating a guard and dropping it take a locked instruction each. If a guard is
+/// forgotten, its value stays in its slot until the slab is [cleared](SharedSlab::clear) or
+/// dropped.
 ///
-/// `Send` and `Sync` if `T` is both: the value may be dropped where the guard ends. Its
-/// functions are associated ones, so as not to hide the value's methods.
+/// It is `Send` and `Sync` if `T` is both, because the value may be dropped where the guard is
+/// dropped. Its functions are associated functions, so that they hide no method of the value.
 ///
 /// # Examples
 ///
@@ -66,14 +66,14 @@ unsafe impl<T: Send + Sync, S: Deref<Target = SharedSlab<T>> + Sync> Sync for Sh
 impl<T, S: Deref<Target = SharedSlab<T>>> SharedRef<T, S> {
     /// # Safety
     ///
-    /// A reader of the value in this cell of this slab was counted, and becomes this guard.
-    /// `S` is `&SharedSlab<T>` or `Arc<SharedSlab<T>>`.
+    /// A reader of the value in this cell of this slab was counted, and becomes this guard. `S` is
+    /// `&SharedSlab<T>` or `Arc<SharedSlab<T>>`.
     #[inline(always)]
     pub(super) unsafe fn new(slab: S, cell: CellPtr<T>) -> Self {
         SharedRef { cell, slab }
     }
 
-    /// The cell, whose reader the caller becomes. What keeps the slab is a reference.
+    /// Returns the cell, whose reader the caller becomes. `S` is a reference to the slab.
     #[inline(always)]
     pub(super) fn into_cell(self) -> CellPtr<T>
     where
@@ -84,7 +84,7 @@ impl<T, S: Deref<Target = SharedSlab<T>>> SharedRef<T, S> {
         cell
     }
 
-    /// Returns the key of the value, also of a removed one; O(1).
+    /// Returns the key of the value, even of a removed one. O(1).
     ///
     /// ```
     /// use flatslab::sync::{SharedRef, SharedSlab};
@@ -101,7 +101,7 @@ impl<T, S: Deref<Target = SharedSlab<T>>> SharedRef<T, S> {
         SharedKey::new(generation, guard.slab.index_of(guard.cell))
     }
 
-    /// Returns the slab of the value: the reference, or the `Arc`; O(1).
+    /// Returns the reference to the slab, or its `Arc`. O(1).
     ///
     /// ```
     /// use std::sync::Arc;
@@ -119,9 +119,10 @@ impl<T, S: Deref<Target = SharedSlab<T>>> SharedRef<T, S> {
         &guard.slab
     }
 
-    /// Removes the value and ends the guard: the key leads to nothing from now on, and the last
-    /// guard drops the value, this one if there is no other. Returns whether this call removed
-    /// it.
+    /// Removes the value and drops the guard, and returns whether this call removed the value.
+    ///
+    /// The key is stale from now on. The last guard drops the value; that is this one if there is
+    /// no other.
     ///
     /// ```
     /// use flatslab::sync::{SharedRef, SharedSlab};
@@ -144,13 +145,19 @@ impl<T, S: Deref<Target = SharedSlab<T>>> SharedRef<T, S> {
         unsafe { guard.cell.word().remove_by_reader() }
     }
 
-    /// Ends the guard without a destructor of the value, for a thread on which none may run, as an
-    /// audio callback: if the value was removed and this is its last guard, it keeps its slot until
-    /// [`reclaim`](SharedSlab::reclaim) drops it, on whichever thread that is called. O(1), no
-    /// allocation; as many locked instructions as an insertion, besides those of a guard's end.
+    /// Drops the guard without running the value's destructor, for a thread on which no destructor
+    /// may run, such as an audio callback.
     ///
-    /// A value that is removed later is dropped there, if it has no guards. A guard by `Arc` may be
-    /// the last owner of the slab, and then drops it here with all its values: keep another one.
+    /// If the value was removed and this is its last guard, the value keeps its slot until
+    /// [`reclaim`](SharedSlab::reclaim) drops it, on the thread that calls it. If the value is
+    /// removed later, when it has no guards, the removal drops it. A guard with an `Arc` may be the
+    /// last owner of the slab, and then drops the slab here with all its values: keep another
+    /// owner.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate. If the value is left to `reclaim`, it takes as many locked
+    /// instructions as an insertion, in addition to those of dropping a guard.
     ///
     /// ```
     /// use std::thread;
@@ -177,13 +184,13 @@ impl<T, S: Deref<Target = SharedSlab<T>>> SharedRef<T, S> {
         }
     }
 
-    /// Returns another guard of the same value, also of a removed one; O(1), no allocation.
+    /// Returns another guard of the same value, even of a removed one. O(1); does not allocate.
     ///
-    /// An associated function, so that `guard.clone()` clones the value.
+    /// This is an associated function, so that `guard.clone()` clones the value.
     ///
     /// # Panics
     ///
-    /// With 4,194,303 guards of the value.
+    /// If the value has 4,194,303 guards.
     ///
     /// # Examples
     ///
@@ -254,9 +261,9 @@ impl<T: fmt::Display, S: Deref<Target = SharedSlab<T>>> fmt::Display for SharedR
     }
 }
 
-/// The values of a [`SharedSlab`], from [`SharedSlab::iter`].
+/// An iterator over the values of a [`SharedSlab`], from [`SharedSlab::iter`].
 ///
-/// `Send` and `Sync` if `T` is both.
+/// It is `Send` and `Sync` if `T` is both.
 ///
 /// # Examples
 ///
@@ -275,13 +282,18 @@ pub struct Iter<'a, T> {
 }
 
 impl<T> SharedSlab<T> {
-    /// Iterates over the values, each with its key and a guard, in the order of slots; O(capacity)
-    /// for all. Each slot is read once: values that other threads insert or remove at the same
-    /// time may or may not be among them.
+    /// Iterates over the values, each with its key and a guard, in the order of slots.
+    ///
+    /// Each slot is read once: values that other threads insert or remove during the iteration may
+    /// or may not be visited.
+    ///
+    /// # Complexity
+    ///
+    /// O(capacity) for a whole iteration.
     ///
     /// # Panics
     ///
-    /// Its `next` panics as [`get`](Self::get) does.
+    /// Its `next` panics if a value has 4,194,303 guards.
     ///
     /// # Examples
     ///
@@ -355,7 +367,7 @@ impl<T> Clone for Iter<'_, T> {
     }
 }
 
-/// Prints how many slots are still to be looked at.
+/// Prints the number of slots that are not visited yet.
 impl<T> fmt::Debug for Iter<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Iter")

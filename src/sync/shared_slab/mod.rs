@@ -1,10 +1,9 @@
 //! `SharedSlab`: a bounded slab that threads share.
 //!
-//! A bitmap of free cells ([`FreeMap`]), and one atomic word beside each value (`cell.rs`).
-//! An insertion and a removal together are three locked operations: take the cell from the
-//! map, claim the end of its value, give the cell back. Between them only the thread that has the
-//! cell writes to it. A reader takes two: enter by a compare-exchange that includes the
-//! generation, and leave.
+//! A bitmap of free cells ([`FreeMap`]), and one atomic word next to each value (`cell.rs`). An
+//! insertion and a removal together are three locked operations: take the cell from the map, claim
+//! the end of its value, give the cell back. Between them only the thread that has the cell writes
+//! to it. A reader takes two: enter by a compare-exchange that includes the generation, and leave.
 //!
 //! | file | what |
 //! |---|---|
@@ -17,20 +16,20 @@
 //!
 //! # Invariants
 //!
-//! Those of `cell.rs` (S), and:
+//! Those of `cell.rs`, and:
 //!
 //! * `block-of-cells`: `block` holds `capacity()` cells of `T` from `cells` on, each with its word
-//!   written, as long as the slab lives. They are reached through pointers from there alone.
-//! * `free-without-value`: `free` has as many cells. A cell that is in it has no value (`VACANT`);
-//!   so has the cell of a value that is being made.
-//! * `guard-counted`: who reads a value through a guard is counted by its word until the guard
-//!   ends.
+//!   written, as long as the slab lives. They are only reached through pointers from there.
+//! * `free-without-value`: `free` has as many cells. A cell in it has no value (`VACANT`), and so
+//!   does the cell of a value that is being created.
+//! * `guard-counted`: a thread that reads a value through a guard is counted by the value's word
+//!   until the guard is dropped.
 //! * `cell-state-known`: user code (a destructor, a closure) runs only while each cell is in a
-//!   state that all methods know: the cell it runs for is in no one's reach, and is freed when it
-//!   returns or unwinds.
+//!   state that all methods know: the cell that it runs for cannot be reached by other threads, and
+//!   is freed when it returns or unwinds.
 //! * `given-back-once`: a cell is in `given_back` once, from when the last reader of its removed
-//!   value has left the end of that value, which it has claimed, to the thread that takes the cell
-//!   from there.
+//!   value, which has claimed the end of that value, puts it there, until a thread takes the cell
+//!   out to drop the value.
 
 #![allow(
     clippy::disallowed_types,
@@ -68,61 +67,64 @@ use free_map::FreeMap;
 pub use cell::SharedKey;
 pub use guard::{Iter, SharedRef};
 
-/// A slab of fixed capacity that threads share: each of them inserts, reads and removes values
-/// at any time, without locks.
+/// A slab of fixed capacity that threads share: each of them can insert, read and remove values at
+/// any time, without locks.
 ///
-/// Use it for values that many threads find by key: sessions, connections, orders in flight.
-/// All its memory is allocated and touched when it is made. No operation allocates or waits for
-/// another thread; only [`memory`](Self::memory) calls the system. If one thread owns the slab
-/// and others only get single values, a [`BoundedSlab`](crate::BoundedSlab) is faster.
+/// Use it for values that many threads find by key: sessions, connections, orders in flight. All
+/// its memory is allocated and touched at construction. No operation allocates or waits for another
+/// thread; only [`memory`](Self::memory) calls the system. If one thread owns the slab and other
+/// threads only get single values, a [`BoundedSlab`](crate::BoundedSlab) is faster.
 ///
-/// Values are shared by reference: [`get`](Self::get) returns a guard that keeps the value
-/// alive. If a value is [removed](Self::remove) while it has guards, its key leads to no value at
-/// once, and the last guard drops the value, on its thread, or leaves that to
-/// [`reclaim`](Self::reclaim). To change a value in place, use a
-/// `Mutex`, an atomic or the like.
+/// Values are shared by reference: [`get`](Self::get) returns a guard that keeps the value alive.
+/// If a value is [removed](Self::remove) while it has guards, its key is stale at once, and the
+/// last guard drops the value on its thread, or leaves that to [`reclaim`](Self::reclaim). To
+/// change a value in place, use a `Mutex`, an atomic or the like.
 ///
-/// A slot takes the size of a value and 8 bytes of state, rounded up to the value's alignment,
-/// or to that of the state, and about two bits; the slab takes up to 4 KiB. Each thread takes the
-/// slot that it freed last, then slots from a region of its own, and then those of other regions.
-/// There are up to 16 regions; threads that insert all the time compete less in a slab of 512
-/// slots for each of them than in a smaller one.
+/// A slot takes the size of a value and 8 bytes of state, rounded up to the alignment, and about
+/// two bits; the slab takes up to 4 KiB. Each thread takes the slot that it freed last, then slots
+/// from a region of its own, and then slots of other regions. There are up to 16 regions. Threads
+/// that insert all the time compete less if the slab has at least 512 slots for each of them.
 ///
-/// An insertion and a removal together take three locked instructions, wherever the values are,
-/// and a guard two, as long as threads do not use the same value. Every operation is lock-free:
+/// An insertion and a removal together take three locked instructions, wherever the values are, and
+/// a guard takes two, as long as threads do not use the same value. Every operation is lock-free:
 /// it starts over only if another one has completed.
 ///
 /// # How long an operation takes
 ///
-/// The words that have free slots are found by a tree of bitmaps, one level for each factor of 64
-/// above 64 slots: two levels are enough for 2^18 slots, four for all. An insertion that finds a
-/// slot reads at most one word of each level; it writes to them only if it takes the last free
-/// slot of 64 neighbours, at most twice to each. A removal writes at most once to each. An
-/// insertion that is refused reads the top and 3 words for each of the 16 regions, in a slab of
-/// any size. Other threads add to that: one word for each level, for each thread that is taking
-/// the last of 64 slots; and a thread starts over if another one took the slot it has found. If
-/// more than 16 threads (the number of regions) are taking the last of 64 slots at once, a
-/// further insertion may read a word for every 64 slots.
+/// An insertion finds words with free slots through a tree of bitmaps, with one level for each
+/// factor of 64 above 64 slots: two levels are enough for 2^18 slots, four for the maximum. An
+/// insertion that finds a slot reads at most one word of each level. It writes to the levels only
+/// if it takes the last free slot of 64 neighbours, at most twice to each level. A removal writes
+/// at most once to each level. An insertion that is refused reads the top and 3 words for each of
+/// the 16 regions, in a slab of any size.
+///
+/// Other threads add to that: one word for each level, for each thread that is taking the last of
+/// 64 slots at that moment; and a thread starts over if another one took the slot that it has
+/// found. If more than 16 threads (the number of regions) are taking the last of 64 slots at once,
+/// another insertion may read a word for every 64 slots.
 ///
 /// # How long a slab lasts
 ///
 /// A slot has 2^40 − 1 generations, one for each value, or 2^34 − 1 in a slab of more than 2^24
-/// slots. Then it is retired, so that a key never leads to a later value. A thread that removes each
-/// value before it inserts the next, `r` times a second, uses the same slot each time:
+/// slots. After the last one it is retired, so that a key never refers to a later value. A thread
+/// that removes each value before it inserts the next, `r` times a second, uses the same slot each
+/// time. The slot then lasts
 ///
-/// > (2^40 − 1) / `r` seconds a slot, and `n` times as long for `n` slots
+/// > (2^40 − 1) / `r` seconds, and `n` slots last `n` times as long.
 ///
-/// At a million a second a slot lasts 12 days, and 1,000 of them 34 years; at 10 ns a pair 3 hours,
-/// and four months of nothing else. Of more than 2^24 slots one lasts 3 minutes at 10 ns, and all
-/// of them 90 years. Then the slab is full for good. [`wear`](Self::wear) says how far the most worn
-/// slot is, [`retired_slots`](Self::retired_slots) how many are used up.
+/// At a million values a second a slot lasts 12 days, and 1,000 slots 34 years. At 10 ns for an
+/// insertion and a removal, without any other work, a slot lasts 3 hours, and 1,000 slots four
+/// months. In a slab of more than 2^24 slots, one slot lasts 3 minutes at 10 ns, and all of them 90
+/// years or more. When all slots are retired, the slab stays full. [`wear`](Self::wear) returns how
+/// many generations the most worn slot has used, and [`retired_slots`](Self::retired_slots) how
+/// many slots are retired.
 ///
-/// Instead, generations may *wrap*, an option of the [builder](Self::builder): after the last one a
-/// slot begins with the first one again, and none is retired. Then a key whose value is gone leads
-/// to a later one once its slot has had 2^40 − 1 more (2^34 − 1), for as long as that value lives.
-/// No memory becomes unsafe by it.
+/// Instead, generations may *wrap*, an option of the [builder](Self::builder): after its last
+/// generation a slot begins with the first one again, and no slot is retired. Then a key whose
+/// value is gone refers to another value once its slot has had 2^40 − 1 (2^34 − 1) more values, for
+/// as long as that value lives. No memory becomes unsafe because of that.
 ///
-/// `SharedSlab<T>` is `Send` where `T` is, and `Sync` where `T` is `Send` and `Sync`.
+/// `SharedSlab<T>` is `Send` if `T` is, and `Sync` if `T` is `Send` and `Sync`.
 ///
 /// # Examples
 ///
@@ -149,17 +151,17 @@ pub use guard::{Iter, SharedRef};
 /// ```
 pub struct SharedSlab<T> {
     cells: NonNull<u8>,
-    /// The bits of a key that are the index.
+    /// The bits of a key that contain the index.
     mask: u64,
     free: FreeMap,
-    /// The cells of values that are to be dropped by `reclaim` (`given-back-once`).
+    /// The cells of values that `reclaim` will drop (`given-back-once`).
     given_back: FreeMap,
     /// Cells that are never freed again (`cell-generation-grows`).
     retired: AtomicUsize,
     /// Whether a cell begins with the first generation again after the last one.
     wraps: bool,
     block: Block,
-    /// Owns values, and is invariant: they are put in through a shared reference.
+    /// Owns values, and is invariant: values are put in through a shared reference.
     values: PhantomData<UnsafeCell<T>>,
 }
 
@@ -174,13 +176,19 @@ unsafe impl<T: Send + Sync> Sync for SharedSlab<T> {}
 impl<T: RefUnwindSafe> RefUnwindSafe for SharedSlab<T> {}
 
 impl<T> SharedSlab<T> {
-    /// Creates a slab of `capacity` slots; O(capacity). Allocates everything it will ever use,
-    /// and touches every page of it. A slab of no slots is always full.
+    /// Creates a slab with `capacity` slots.
+    ///
+    /// It allocates all the memory that it will ever use, and touches every page of it. A slab with
+    /// no slots is always full.
+    ///
+    /// # Complexity
+    ///
+    /// O(capacity).
     ///
     /// # Panics
     ///
-    /// If `capacity` is 2^30 or more, or its bytes exceed `isize::MAX`. If the allocator
-    /// refuses, the program ends, as with `Vec`.
+    /// If `capacity` is 2^30 or more, or the slab needs more than `isize::MAX` bytes. If the
+    /// allocator refuses, the program aborts, as with `Vec`.
     ///
     /// # Examples
     ///
@@ -197,13 +205,12 @@ impl<T> SharedSlab<T> {
         }
     }
 
-    /// Creates a slab of `capacity` slots, like [`with_capacity`](Self::with_capacity); never
-    /// panics or aborts.
+    /// Creates a slab with `capacity` slots, or returns an error; never panics or aborts.
     ///
     /// # Errors
     ///
-    /// If `capacity` is 2^30 or more, its bytes exceed `isize::MAX`, or the allocator refuses;
-    /// nothing is leaked then.
+    /// If `capacity` is 2^30 or more, the slab needs more than `isize::MAX` bytes, or the allocator
+    /// refuses. Nothing is leaked then.
     ///
     /// # Examples
     ///
@@ -217,7 +224,7 @@ impl<T> SharedSlab<T> {
         Self::try_new_in(capacity, &Source::GLOBAL)
     }
 
-    /// A builder of a slab: its capacity, and where its memory comes from.
+    /// Returns a builder, with options for the slab's capacity and memory.
     ///
     /// ```
     /// let slab = flatslab::sync::SharedSlab::<u64>::builder().capacity(100).build();
@@ -261,8 +268,10 @@ impl<T> SharedSlab<T> {
         Ok(slab)
     }
 
-    /// Number of slots in use: with a value, also a removed one that guards keep alive, or
-    /// with one being made. O(capacity / 64); exact while no other thread changes it.
+    /// Returns the number of slots in use. O(capacity / 64).
+    ///
+    /// A slot is in use if it has a value, even a removed one that guards keep alive, or if a value
+    /// is being created for it. The number is exact while no other thread changes it.
     ///
     /// ```
     /// let slab = flatslab::sync::SharedSlab::with_capacity(8);
@@ -275,7 +284,9 @@ impl<T> SharedSlab<T> {
         (self.capacity() - self.free.count()).saturating_sub(self.retired_slots())
     }
 
-    /// Whether no slot is in use; O(capacity / 64), as [`len`](Self::len).
+    /// Returns whether no slot is in use. O(capacity / 64).
+    ///
+    /// The result is exact while no other thread changes it.
     ///
     /// ```
     /// assert!(flatslab::sync::SharedSlab::<u64>::with_capacity(8).is_empty());
@@ -285,7 +296,9 @@ impl<T> SharedSlab<T> {
         self.len() == 0
     }
 
-    /// Whether no slot is free; O(capacity / 64), exact while no other thread changes it.
+    /// Returns whether no slot is free. O(capacity / 64).
+    ///
+    /// The result is exact while no other thread changes it.
     ///
     /// ```
     /// assert!(flatslab::sync::SharedSlab::<u64>::with_capacity(0).is_full());
@@ -295,7 +308,7 @@ impl<T> SharedSlab<T> {
         self.free.count() == 0
     }
 
-    /// Number of slots, including retired ones; O(1).
+    /// Returns the number of slots, including retired ones. O(1).
     ///
     /// ```
     /// assert_eq!(flatslab::sync::SharedSlab::<u64>::with_capacity(8).capacity(), 8);
@@ -306,9 +319,11 @@ impl<T> SharedSlab<T> {
         self.free.capacity()
     }
 
-    /// Returns the number of slots that are retired because their generations are
-    /// [used up](Self#how-long-a-slab-lasts): after 2^40 − 1 values in the same slot, or 2^34 − 1 in
-    /// a slab of more than 2^24 slots. O(1).
+    /// Returns the number of slots that are retired because their generations are [used
+    /// up](Self#how-long-a-slab-lasts). O(1).
+    ///
+    /// That happens after 2^40 − 1 values in the same slot, or 2^34 − 1 in a slab of more than 2^24
+    /// slots.
     ///
     /// ```
     /// assert_eq!(flatslab::sync::SharedSlab::<u64>::with_capacity(8).retired_slots(), 0);
@@ -320,12 +335,17 @@ impl<T> SharedSlab<T> {
         self.retired.load(Ordering::Relaxed)
     }
 
-    /// Returns how many generations the most worn slot has used, of the 2^40 − 1 that a slot has, or
-    /// 2^34 − 1 in a slab of more than 2^24 slots: one for each value it has had. O(capacity): for
-    /// diagnostics. Exact while no other thread inserts or removes.
+    /// Returns how many generations the most worn slot has used, one for each value that it has
+    /// had.
     ///
-    /// A slot that has used all of them is [retired](Self::retired_slots); where generations
-    /// [wrap](Self#how-long-a-slab-lasts), its count begins at 0 again.
+    /// A slot has 2^40 − 1 of them, or 2^34 − 1 in a slab of more than 2^24 slots. A slot that has
+    /// used all of them is [retired](Self::retired_slots); if generations
+    /// [wrap](Self#how-long-a-slab-lasts), its count begins at 0 again. The number is exact while
+    /// no other thread inserts or removes.
+    ///
+    /// # Complexity
+    ///
+    /// O(capacity), so it is meant for diagnostics.
     ///
     /// ```
     /// let slab = flatslab::sync::SharedSlab::with_capacity(8);
@@ -347,9 +367,12 @@ impl<T> SharedSlab<T> {
         used.max().unwrap_or(0)
     }
 
-    /// The slab's memory, and which of the requested page options were obtained. The only method
-    /// that calls the system: it asks about [its pages](crate::memory::Pages), which takes
-    /// microseconds or more. For the start and for diagnostics.
+    /// Returns a report on the slab's memory: its size, and which of the requested page options
+    /// were obtained.
+    ///
+    /// This is the only method that calls the system. It asks about [the
+    /// pages](crate::memory::Pages), which takes microseconds or more, so it is meant for start-up
+    /// and for diagnostics.
     ///
     /// ```
     /// let slab = flatslab::sync::SharedSlab::<u64>::with_capacity(1000);
@@ -370,7 +393,7 @@ impl<T> Drop for SharedSlab<T> {
     }
 }
 
-/// Prints the number of slots in use, and of all.
+/// Prints the number of slots in use, and of all slots.
 impl<T> fmt::Debug for SharedSlab<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedSlab")
@@ -380,7 +403,7 @@ impl<T> fmt::Debug for SharedSlab<T> {
     }
 }
 
-/// What a builder of shared slabs has set.
+/// The options of a builder of shared slabs.
 #[derive(Clone, Debug)]
 pub struct Options {
     capacity: usize,
@@ -400,9 +423,9 @@ impl<T> Build for SharedSlab<T> {
 
 /// Options of a [`SharedSlab`].
 ///
-/// [`build`](Self::build) is O(capacity), and panics as
-/// [`with_capacity`](SharedSlab::with_capacity). The [pages](Pages) are those of the cells and of
-/// the map of the free ones; the system's are all touched when the slab is made.
+/// [`build`](Self::build) takes O(capacity), and panics like
+/// [`with_capacity`](SharedSlab::with_capacity). The cells and the map of free ones are in memory
+/// of the given [pages](Pages), which are all touched at construction.
 ///
 /// ```
 /// use flatslab::memory::{HugePages, Pages};
@@ -415,7 +438,7 @@ impl<T> Build for SharedSlab<T> {
 /// # Ok::<(), flatslab::BuildError>(())
 /// ```
 impl<T> Builder<SharedSlab<T>> {
-    /// Number of slots; 0 by default.
+    /// Sets the number of slots, 0 by default.
     ///
     /// ```
     /// let slab = flatslab::sync::SharedSlab::<u64>::builder().capacity(8).build();
@@ -427,8 +450,9 @@ impl<T> Builder<SharedSlab<T>> {
     }
 
     /// Lets generations wrap: a slot that has used its last one begins with the first one again,
-    /// instead of being [retired](SharedSlab::retired_slots). See
-    /// [how long a slab lasts](SharedSlab#how-long-a-slab-lasts).
+    /// instead of being [retired](SharedSlab::retired_slots).
+    ///
+    /// See [how long a slab lasts](SharedSlab#how-long-a-slab-lasts).
     ///
     /// ```
     /// use flatslab::sync::SharedSlab;

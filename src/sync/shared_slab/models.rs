@@ -1,7 +1,7 @@
-//! `ci/loom.sh`: every way two threads can meet in a slab of one slot.
+//! `ci/loom.sh`: every order in which two threads can act on a slab of one slot.
 //!
-//! A witness stands beside the slot, written where a value is made and where it is dropped, and
-//! read where it is read: loom reports each pair of these that has no order.
+//! A witness is next to the slot: it is written where a value is created and where it is dropped,
+//! and read where the value is read. Loom reports each pair of these accesses that has no order.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -36,7 +36,7 @@ impl Witness {
 }
 
 impl Value {
-    /// That it is whole.
+    /// Checks that the value is whole.
     fn read(&self) {
         let (made, dropped) = self.0.counts();
         assert!(made == dropped + 1, "the value is dropped");
@@ -68,7 +68,7 @@ fn with_value() -> (Arc<SharedSlab<Value>>, Witness, SharedKey) {
     (slab, witness, key)
 }
 
-/// Every value was dropped once, and the slot is free.
+/// Panics unless every value was dropped once, and the slot is free.
 fn is_empty(slab: &SharedSlab<Value>, witness: &Witness) {
     let (made, dropped) = witness.counts();
     assert_eq!(made, dropped, "a value is lost");

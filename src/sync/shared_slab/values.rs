@@ -1,6 +1,6 @@
-//! The life of a value: inserted, reached by its key, removed, and ended.
+//! The life of a value: inserted, found by its key, removed, and dropped or moved out.
 //!
-//! Where a value ends, it is dropped in place or moved out; then its cell is freed, or retired.
+//! When a value is dropped in place or moved out, its cell is freed or retired.
 
 use alloc::sync::Arc;
 
@@ -13,14 +13,18 @@ use crate::raw::atomic::Ordering;
 impl<T> SharedSlab<T> {
     // Insertion.
 
-    /// Inserts a value into a free slot; O(1), no allocation, no matter how full the slab is or
-    /// where values were removed (see [above](Self#how-long-an-operation-takes)).
+    /// Inserts a value into a free slot, and returns its key.
     ///
-    /// While other threads insert and remove, it is refused if each slot was taken at some
-    /// moment of the call. So it is never refused while a slot is free all the time, even if
-    /// another thread was stopped within an operation. If no other thread does anything, it is
-    /// refused if and only if each slot is taken. A slot is taken while it has a value, also a
-    /// removed one that guards keep alive, and while [`insert_with`](Self::insert_with) makes one.
+    /// While other threads insert and remove, the call is refused only if each slot was taken at
+    /// some moment during the call. So it is never refused while one slot stays free, even if
+    /// another thread is stopped within an operation. If no other thread uses the slab, it is
+    /// refused exactly if all slots are taken. A slot is taken while it has a value, even a removed
+    /// one that guards keep alive, and while [`insert_with`](Self::insert_with) creates one.
+    ///
+    /// # Complexity
+    ///
+    /// O(1), no matter how full the slab is or where values were removed (see
+    /// [above](Self#how-long-an-operation-takes)); does not allocate.
     ///
     /// # Errors
     ///
@@ -53,15 +57,19 @@ impl<T> SharedSlab<T> {
         }
     }
 
-    /// Builds a value that knows its key; O(1) besides `f`, no allocation.
+    /// Inserts the value that `f` returns for its future key, and returns the key.
     ///
-    /// The slot is reserved while `f` runs, and there is no value at the key. `f` may use the
-    /// slab. If it panics the slot is given back, and that key never leads to a value.
-    /// If no slot is free, `f` is not called.
+    /// The slot is reserved while `f` runs, and there is no value at the key yet. `f` may use the
+    /// slab. If it panics, the slot is freed, and the key never refers to a value. If no slot is
+    /// free, `f` is not called.
+    ///
+    /// # Complexity
+    ///
+    /// O(1) besides `f`; does not allocate.
     ///
     /// # Errors
     ///
-    /// When no slot is free.
+    /// If no slot is free.
     ///
     /// # Examples
     ///
@@ -102,14 +110,14 @@ impl<T> SharedSlab<T> {
 
     // Access by key: guards, or a plain reference where nothing else has the slab.
 
-    /// Borrows the value at a key; O(1), no allocation. The value stays as long as the guard, even
-    /// if another thread removes it.
+    /// Borrows the value at a key. O(1); does not allocate.
     ///
-    /// `None` if there is none: it was removed, or never existed.
+    /// The value stays as long as the guard, even if another thread removes it. Returns `None` if
+    /// there is no value: it was removed, or never existed.
     ///
     /// # Panics
     ///
-    /// With 4,194,303 guards of the value. [`try_get`](Self::try_get) returns the error.
+    /// If the value has 4,194,303 guards. [`try_get`](Self::try_get) returns the error.
     ///
     /// # Examples
     ///
@@ -132,12 +140,12 @@ impl<T> SharedSlab<T> {
         }
     }
 
-    /// Borrows the value at a key, like [`get`](Self::get); never panics.
+    /// Borrows the value at a key, like [`get`](Self::get), but never panics.
     ///
     /// # Errors
     ///
-    /// [`Missing`](AccessError::Missing), and
-    /// [`TooManyReaders`](AccessError::TooManyReaders) with 4,194,303 of them.
+    /// [`Missing`](AccessError::Missing) if there is no value, and
+    /// [`TooManyReaders`](AccessError::TooManyReaders) if it has 4,194,303 guards.
     ///
     /// # Examples
     ///
@@ -160,15 +168,19 @@ impl<T> SharedSlab<T> {
         Ok(unsafe { SharedRef::new(self, cell) })
     }
 
-    /// Borrows the value at a key by a guard that owns an `Arc` of the slab, for threads and
-    /// tasks without a scope. O(1), no allocation; counts in the `Arc` too.
+    /// Borrows the value at a key with a guard that owns an `Arc` of the slab, for threads and
+    /// tasks without a scope.
     ///
-    /// A value that holds a guard of its own slab keeps itself and the slab alive for ever, as
+    /// A value that contains a guard of its own slab keeps itself and the slab alive for ever, as
     /// with any cycle of `Arc`s.
+    ///
+    /// # Complexity
+    ///
+    /// O(1); does not allocate. It also counts in the `Arc`.
     ///
     /// # Panics
     ///
-    /// As [`get`](Self::get).
+    /// If the value has 4,194,303 guards.
     ///
     /// # Examples
     ///
@@ -193,8 +205,9 @@ impl<T> SharedSlab<T> {
         Some(unsafe { SharedRef::new(self.clone(), cell) })
     }
 
-    /// Whether there is a value at the key; O(1). Another thread may remove it at any
-    /// time.
+    /// Returns whether there is a value at the key. O(1).
+    ///
+    /// Another thread may remove it at any time.
     ///
     /// ```
     /// use flatslab::sync::SharedSlab;
@@ -211,8 +224,9 @@ impl<T> SharedSlab<T> {
             .is_some_and(|(cell, generation)| unsafe { cell.word().has(generation) })
     }
 
-    /// Borrows the value at a key mutably; O(1). The exclusive borrow excludes all guards but
-    /// forgotten ones.
+    /// Borrows the value at a key mutably. O(1).
+    ///
+    /// The exclusive borrow of the slab excludes all guards except forgotten ones.
     ///
     /// ```
     /// use flatslab::sync::SharedSlab;
@@ -233,11 +247,14 @@ impl<T> SharedSlab<T> {
 
     // Removal: by key, moved out, or all of them.
 
-    /// Removes a value, and returns whether this call removed it: of several calls at once one
-    /// does. O(1) besides its destructor.
+    /// Removes the value at a key, and returns whether this call removed it.
     ///
-    /// From now on its key leads to no value. The value is dropped here, or by the last guard if
-    /// there are guards.
+    /// If several threads do so at once, one of the calls returns `true`. From now on the key
+    /// refers to no value. The value is dropped here, or by the last guard if it has guards.
+    ///
+    /// # Complexity
+    ///
+    /// O(1) besides the destructor.
     ///
     /// # Examples
     ///
@@ -266,12 +283,13 @@ impl<T> SharedSlab<T> {
         }
     }
 
-    /// Moves the value at a key out; O(1), no allocation. `None` if there is none. Does not wait
-    /// for guards.
+    /// Moves the value at a key out. O(1); does not allocate.
+    ///
+    /// Returns `None` if there is no value. It does not wait for guards.
     ///
     /// # Panics
     ///
-    /// If there are guards of the value. [`try_take`](Self::try_take) returns the error.
+    /// If the value has guards. [`try_take`](Self::try_take) returns the error.
     ///
     /// # Examples
     ///
@@ -292,12 +310,12 @@ impl<T> SharedSlab<T> {
         }
     }
 
-    /// Moves the value at a key out, like [`take`](Self::take); never panics.
+    /// Moves the value at a key out, like [`take`](Self::take), but never panics.
     ///
     /// # Errors
     ///
-    /// [`Missing`](AccessError::Missing), and [`Borrowed`](AccessError::Borrowed) while there
-    /// are guards.
+    /// [`Missing`](AccessError::Missing) if there is no value, and
+    /// [`Borrowed`](AccessError::Borrowed) if it has guards.
     ///
     /// # Examples
     ///
@@ -327,12 +345,17 @@ impl<T> SharedSlab<T> {
         }
     }
 
-    /// Drops the values that guards have [left to it](super::SharedRef::retire), at most as many as
-    /// there are slots, and returns their number; O(that number) besides the destructors.
+    /// Drops the values that guards have [retired](super::SharedRef::retire), and returns their
+    /// number.
     ///
-    /// Any thread may call it, and several at once: each value is dropped by one of them. So that
-    /// a thread without time never runs a destructor, let another one call it now and then;
-    /// insertions do not. If a destructor panics, the others wait for the next call.
+    /// It drops at most as many values as the slab has slots. Any thread may call it, and several
+    /// at once: each value is dropped by one of them. Insertions do not drop such values, so a
+    /// thread that may run destructors must call this now and then. If a destructor panics, the
+    /// other values wait for the next call.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for n dropped values, besides the destructors.
     ///
     /// # Examples
     ///
@@ -352,7 +375,8 @@ impl<T> SharedSlab<T> {
         self.reclaim_some(self.capacity())
     }
 
-    /// Like [`reclaim`](Self::reclaim), but drops at most `most` values.
+    /// Drops at most `most` retired values, like [`reclaim`](Self::reclaim), and returns their
+    /// number.
     ///
     /// ```
     /// use flatslab::sync::{SharedRef, SharedSlab};
@@ -378,10 +402,13 @@ impl<T> SharedSlab<T> {
         most
     }
 
-    /// Removes and drops all values; O(capacity). Slots of which a guard was forgotten are free
-    /// again too.
+    /// Removes and drops all values, even if a destructor panics.
     ///
-    /// If a destructor panics, the others run first.
+    /// Slots whose guard was forgotten become free again too.
+    ///
+    /// # Complexity
+    ///
+    /// O(capacity).
     ///
     /// ```
     /// use flatslab::sync::SharedSlab;
@@ -403,11 +430,11 @@ impl<T> SharedSlab<T> {
 
     // From a key to its cell, and the end of a value.
 
-    /// The cell of that index.
+    /// The cell with this index.
     ///
     /// # Safety
     ///
-    /// It is below the capacity.
+    /// `index` is below the capacity.
     #[inline(always)]
     pub(super) unsafe fn cell(&self, index: usize) -> CellPtr<T> {
         // SAFETY: the index is below the capacity (precondition), so within the block
@@ -425,7 +452,7 @@ impl<T> SharedSlab<T> {
         (cell.start().addr().get() - self.cells.addr().get()) / CellPtr::<T>::SIZE
     }
 
-    /// Where a key leads to, and the generation that it means; `None` past the end.
+    /// The cell of a key, and the generation in the key; `None` if the index is too large.
     #[inline(always)]
     fn locate(&self, key: SharedKey) -> Option<(CellPtr<T>, u64)> {
         let index = self.index(key);
@@ -434,7 +461,7 @@ impl<T> SharedSlab<T> {
             .then(|| (unsafe { self.cell(index) }, key.into_raw() & !self.mask))
     }
 
-    /// From one generation to the next.
+    /// The difference between a generation and the next one.
     #[inline(always)]
     pub(super) fn generation_step(&self) -> u64 {
         self.mask + 1
@@ -444,7 +471,7 @@ impl<T> SharedSlab<T> {
     ///
     /// # Safety
     ///
-    /// The caller has the cell: it took it or claimed the end of its value, which has this
+    /// The caller has the cell: it took the cell, or claimed the end of its value, which has this
     /// generation. The value is gone.
     #[inline(always)]
     unsafe fn free(&self, index: usize, generation: u64) {
@@ -461,11 +488,11 @@ impl<T> SharedSlab<T> {
         }
     }
 
-    /// Retires a cell that had its last generation, or lets it begin with the first one again.
+    /// Retires a cell that had its last generation, or starts again at the first one.
     ///
     /// # Safety
     ///
-    /// As for [`free`](Self::free).
+    /// The conditions of [`free`](Self::free).
     #[cold]
     unsafe fn retire_or_wrap(&self, index: usize, last: u64) {
         // SAFETY: the caller's cell, so below the capacity.
@@ -481,11 +508,11 @@ impl<T> SharedSlab<T> {
         }
     }
 
-    /// Drops a value, and frees its cell on unwinding too.
+    /// Drops a value, and frees its cell even if that unwinds.
     ///
     /// # Safety
     ///
-    /// The caller has claimed the end of the value in that cell, which has this generation.
+    /// The caller has claimed the end of the value in this cell, which has this generation.
     #[inline(always)]
     unsafe fn end(&self, index: usize, generation: u64) {
         if core::mem::needs_drop::<T>() {
@@ -504,11 +531,11 @@ impl<T> SharedSlab<T> {
         unsafe { self.free(index, generation) };
     }
 
-    /// Ends a reader; drops the value if it was removed and this was the last one.
+    /// Subtracts a reader; drops the value if it was removed and this was its last reader.
     ///
     /// # Safety
     ///
-    /// A reader of the value in this cell, which is of this slab, was counted, and is ended
+    /// A reader of the value in this cell, which is in this slab, was counted, and is subtracted
     /// once.
     #[inline(always)]
     pub(super) unsafe fn end_read(&self, cell: CellPtr<T>) {
@@ -520,11 +547,12 @@ impl<T> SharedSlab<T> {
         }
     }
 
-    /// Ends a reader, and leaves the end of a removed value whose last one it was to `reclaim`.
+    /// Subtracts a reader, and leaves the drop of a removed value to `reclaim` if this was its last
+    /// reader.
     ///
     /// # Safety
     ///
-    /// As for [`end_read`](Self::end_read).
+    /// The conditions of [`end_read`](Self::end_read).
     #[inline]
     pub(super) unsafe fn end_read_undropped(&self, cell: CellPtr<T>) {
         // SAFETY: allocated as long as the slab is (`block-of-cells`).
@@ -538,7 +566,7 @@ impl<T> SharedSlab<T> {
 
     /// # Safety
     ///
-    /// As for [`end`](Self::end).
+    /// The conditions of [`end`](Self::end).
     #[cold]
     #[inline(never)]
     unsafe fn end_removed(&self, cell: CellPtr<T>) {
@@ -549,7 +577,7 @@ impl<T> SharedSlab<T> {
         }
     }
 
-    /// Tests let the next value of a free slot be the last one.
+    /// Makes the next value of a free slot its last one, for tests.
     #[cfg(any(test, fuzzing))]
     #[doc(hidden)]
     pub fn age(&mut self, index: usize) {
@@ -576,7 +604,7 @@ impl<T> Drop for Taken<'_, T> {
     }
 }
 
-/// Drops all values of a slab, those after one whose destructor panics too.
+/// Drops all values of a slab, including those after one whose destructor panics.
 struct Clearing<'a, T> {
     slab: &'a mut SharedSlab<T>,
     next: usize,

@@ -1,26 +1,27 @@
 //! The block of a ring, which its two ends share: their positions, and the places of entries.
 //!
-//! A position counts places twice around, so that a full ring and an empty one are told apart
-//! without a place that is left free, and without a division. Each end has its own position by
-//! itself, and remembers the other's as it was when it looked last. So a push and a pop read no
-//! line that the other end writes, until what was remembered is used up.
+//! A position runs through all places twice before it starts again. So a full ring and an empty one
+//! are told apart without leaving a place free, and without a division. The position of each end is
+//! on lines of its own, and each end remembers the other's position as it was when it last looked.
+//! So a push and a pop read no line that the other end writes, until the remembered positions are
+//! used up.
 //!
-//! A [place](Place) is the length of an entry and its bytes. All have one stride.
+//! A [place](Place) is the length of an entry and its bytes. All places have one stride.
 //!
 //! # Invariants
 //!
-//! * `positions-in-ring`: `head` and `tail` are below twice the capacity; the place of a position
-//!   is that, less the capacity if it is not below that. `tail` is 0 to capacity positions after
-//!   `head`, around the end.
-//! * `places-of-ends`: the places from `head` up to `tail` have entries, and are the consumer's;
-//!   the others are the producer's, which may have deferred entries in the first of them. Only the
-//!   producer writes `tail`, only the consumer writes `head`, and each has the position it will
-//!   write next, or wrote last.
-//! * `block-until-both`: the block is there until both ends are gone: the second to set `ended`
+//! * `positions-in-ring`: `head` and `tail` are below twice the capacity. The place of a position
+//!   is the position, less the capacity if it is not below that. `tail` is 0 to capacity positions
+//!   after `head`, around the end.
+//! * `places-of-ends`: the places from `head` up to `tail` have entries, and belong to the
+//!   consumer; the others belong to the producer, which may have deferred entries in the first of
+//!   them. Only the producer writes `tail`, only the consumer writes `head`, and each has the
+//!   position that it will write next, or wrote last.
+//! * `block-until-both`: the block stays until both ends are dropped: the second one to set `ended`
 //!   frees it.
-//! * `own-position`: the consumer's own position is after `head` by a frame that is there, and by
-//!   those that were forgotten since it was last written; it does not pass `tail`. `limit` is a
-//!   capacity after what was `head`, `end` is what was `tail`.
+//! * `own-position`: the consumer's own position is after `head` by a frame that exists, and by the
+//!   frames that were forgotten since `head` was last written; it does not pass `tail`. `limit` is
+//!   an earlier `head` plus the capacity, `end` is an earlier `tail`.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -33,23 +34,23 @@ use crate::raw::report::Report;
 use crate::raw::source::Source;
 use crate::raw::touch::prefetch_to_write;
 
-/// On a line of its own, and on the one that processors load with it.
+/// On a line of its own, together with the line that processors load with it.
 #[repr(align(128))]
 pub(super) struct Position(pub(super) AtomicUsize);
 
-/// What both ends share, at the start of its block; the places follow.
+/// The state that both ends share, at the start of its block; the places follow.
 pub(super) struct Shared {
     pub(super) head: Position,
     pub(super) tail: Position,
     /// The number of the thread that pops, or popped last; 0 if it is not known.
     pub(super) popping: AtomicUsize,
-    /// Not 0 once one of the ends is gone.
+    /// Not 0 once one of the ends is dropped.
     ended: AtomicU32,
-    /// The one that this is in.
+    /// The block that this is in.
     block: Block,
 }
 
-/// What each end has.
+/// The state of each end.
 pub(super) struct End {
     shared: NonNull<Shared>,
     first: NonNull<u8>,
@@ -57,7 +58,7 @@ pub(super) struct End {
     pub(super) places: Places,
 }
 
-/// Makes the two ends of a ring of that many entries, which are not 0.
+/// Makes the two ends of a ring of this number of entries, which is not 0.
 ///
 /// # Errors
 ///
@@ -118,14 +119,14 @@ impl End {
         unsafe { self.places.place(self.first, number) }
     }
 
-    /// The position after that one.
+    /// The next position.
     #[inline(always)]
     pub(super) fn after(&self, position: usize) -> usize {
         let next = position + 1;
         if next == 2 * self.capacity { 0 } else { next }
     }
 
-    /// The position so many after that one; at most twice the capacity.
+    /// The position `count` further; `count` is at most twice the capacity.
     #[inline(always)]
     pub(super) fn ahead(&self, position: usize, count: usize) -> usize {
         let ahead = position + count;
@@ -136,7 +137,7 @@ impl End {
         }
     }
 
-    /// How many positions it is from `head` to `tail`.
+    /// The number of positions from `head` to `tail`.
     #[inline(always)]
     pub(super) fn between(&self, head: usize, tail: usize) -> usize {
         if head <= tail {
@@ -170,21 +171,21 @@ impl Drop for End {
     }
 }
 
-/// Bytes begin at a multiple of this, and their length stands this many bytes before them.
+/// Bytes begin at a multiple of this, and their length is this many bytes before them.
 const ALIGN: usize = 16;
 
-/// Lengths have 32 bits, and so have their sums with what a place has besides.
+/// Lengths have 32 bits, and so do their sums with the rest of a place.
 const MOST_BYTES: usize = u32::MAX as usize - (ALIGN - 1);
 
-/// How large places are.
+/// The sizes of places.
 #[derive(Clone, Copy)]
 pub(super) struct Places {
     max_len: usize,
     stride: usize,
 }
 
-/// One place: `max_len` bytes. Before them stand their length, in 4 bytes, and after that, in
-/// one byte that only the producer uses, whether all of them are initialised.
+/// One place: `max_len` bytes. Before them is their length, in 4 bytes, and after that, in one byte
+/// that only the producer uses, whether all of them are initialised.
 #[derive(Clone, Copy)]
 pub(super) struct Place(NonNull<u8>);
 
@@ -204,11 +205,11 @@ impl Places {
         Ok(Places { max_len, stride })
     }
 
-    /// The layout of `before` followed by that many places, and where those begin.
+    /// The layout of `before` followed by this number of places, and the offset of the places.
     ///
     /// # Errors
     ///
-    /// If their bytes pass the limit of a block.
+    /// If it exceeds the limit of a block.
     pub(super) fn layout(
         self,
         before: Layout,
@@ -228,7 +229,7 @@ impl Places {
         self.max_len
     }
 
-    /// The place with that number, of those that begin at `first`.
+    /// The place with this number, where the places begin at `first`.
     ///
     /// # Safety
     ///
@@ -248,11 +249,11 @@ impl Place {
         unsafe { self.0.add(ALIGN) }
     }
 
-    /// How many bytes were written.
+    /// The number of bytes that were written.
     ///
     /// # Safety
     ///
-    /// A length was, and no thread writes to it.
+    /// A length was written, and no thread writes to it.
     #[inline(always)]
     pub(super) unsafe fn len(self) -> usize {
         // SAFETY: a length was written, and is not written to (precondition); a place is aligned to
@@ -260,18 +261,18 @@ impl Place {
         unsafe { self.0.cast::<u32>().read() as usize }
     }
 
-    /// Writes how many bytes are written.
+    /// Writes the number of bytes that are written.
     ///
     /// # Safety
     ///
-    /// The place is the caller's alone.
+    /// Only the caller uses the place.
     #[inline(always)]
     pub(super) unsafe fn set_len(self, len: usize) {
         // SAFETY: the place is the caller's alone (precondition), and begins with its length.
         unsafe { self.0.cast::<u32>().write(len as u32) };
     }
 
-    /// Brings the lines of an entry of `len` bytes to this core, to be written; a hint.
+    /// Brings the lines of an entry of `len` bytes to this core, for writing; a hint.
     #[inline(always)]
     pub(super) fn prefetch_to_write(self, len: usize) {
         prefetch_to_write(self.0, ALIGN + len);
@@ -288,18 +289,18 @@ impl Place {
     ///
     /// # Safety
     ///
-    /// [`set_initialised`](Self::set_initialised) was called, and the place is the caller's alone.
+    /// [`set_initialised`](Self::set_initialised) was called, and only the caller uses the place.
     #[cfg(feature = "std")]
     pub(super) unsafe fn is_initialised(self) -> bool {
         // SAFETY: it was written, and no one else has it (preconditions).
         unsafe { self.flag().read() }
     }
 
-    /// Says whether all bytes are initialised.
+    /// Sets whether all bytes are initialised.
     ///
     /// # Safety
     ///
-    /// They are, if so; the place is the caller's alone.
+    /// They are initialised if `all`, and only the caller uses the place.
     #[inline(always)]
     pub(super) unsafe fn set_initialised(self, all: bool) {
         // SAFETY: no one else has the place (precondition).
@@ -310,7 +311,7 @@ impl Place {
     ///
     /// # Safety
     ///
-    /// The place is the caller's alone, and has room for them.
+    /// Only the caller uses the place, which has room for the bytes.
     #[inline(always)]
     pub(super) unsafe fn fill(self, bytes: &[u8]) {
         // SAFETY: there is room, and no one else has the place (preconditions), so they do not

@@ -1,4 +1,4 @@
-//! The end of a ring that reads. The invariants stand in `block.rs`.
+//! The end of a ring that reads. The invariants are in `block.rs`.
 
 use core::fmt;
 use core::ops::Deref;
@@ -8,14 +8,14 @@ use super::block::End;
 use crate::raw::atomic::Ordering;
 use crate::raw::this_thread;
 
-/// The reading end of a [`SpscRing`](super::SpscRing). `Send` and `Sync`.
+/// The reading end of a [`SpscRing`](super::SpscRing). It is `Send` and `Sync`.
 pub struct Consumer {
     end: End,
     /// Its own position (`own-position`).
     head: usize,
-    /// Where the ring is empty, as far as is known (`own-position`).
+    /// The position at which the ring is empty, as far as is known (`own-position`).
     tail: usize,
-    /// The number of its thread, as it told the producer last.
+    /// The number of its thread, when it last told the producer.
     thread: usize,
 }
 
@@ -35,9 +35,10 @@ impl Consumer {
         }
     }
 
-    /// Takes the oldest entry; O(1), wait-free. Its place is free again when the frame is dropped.
-    /// If the frame is forgotten, its place is free when a later frame is dropped, or when a pop
-    /// finds no entry.
+    /// Takes the oldest entry. O(1); wait-free.
+    ///
+    /// Its place is free again when the frame is dropped. If the frame is forgotten, its place
+    /// becomes free when a later frame is dropped, or when a pop finds no entry.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -64,7 +65,7 @@ impl Consumer {
         })
     }
 
-    /// Looks how far the producer is, and whether there is an entry.
+    /// Reads the producer's position; returns whether there is an entry.
     #[inline]
     fn look(&mut self) -> bool {
         // Relaxed: only this end writes it.
@@ -93,7 +94,7 @@ impl Consumer {
         head.store(self.head, Ordering::Release);
     }
 
-    /// Number of entries to pop; the producer may have pushed more since.
+    /// Returns the number of entries that can be popped; the producer may have pushed more since.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -108,7 +109,7 @@ impl Consumer {
         self.end.between(self.head, tail)
     }
 
-    /// Whether there is no entry.
+    /// Returns whether there is no entry.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -120,7 +121,7 @@ impl Consumer {
         self.len() == 0
     }
 
-    /// Most entries that the ring can have.
+    /// Returns the maximum number of entries of the ring.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -133,7 +134,7 @@ impl Consumer {
         self.end.capacity
     }
 
-    /// The most bytes of an entry.
+    /// Returns the maximum number of bytes of an entry.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -146,8 +147,10 @@ impl Consumer {
         self.end.places.max_len()
     }
 
-    /// Whether the producer was dropped. All its entries can still be popped: if this is `true`
-    /// and then a pop finds no entry, all were read.
+    /// Returns whether the producer was dropped.
+    ///
+    /// All its entries can still be popped: if this returns `true`, and a pop after that finds no
+    /// entry, all entries were read.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -163,7 +166,7 @@ impl Consumer {
     }
 }
 
-/// Its numbers.
+/// Prints the number of entries and the like.
 impl fmt::Debug for Consumer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Consumer")
@@ -175,7 +178,8 @@ impl fmt::Debug for Consumer {
     }
 }
 
-/// An entry that was popped, from [`Consumer::pop`]: its bytes. `Send` and `Sync`.
+/// An entry that was popped, from [`Consumer::pop`]. It derefs to its bytes, and is `Send` and
+/// `Sync`.
 ///
 /// Dropping it frees its place.
 pub struct Frame<'a> {
@@ -214,7 +218,7 @@ impl Drop for Frame<'_> {
     }
 }
 
-/// As a slice of bytes.
+/// Prints a slice of bytes.
 impl fmt::Debug for Frame<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)

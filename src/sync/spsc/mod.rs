@@ -1,6 +1,6 @@
 //! A ring of entries of bytes for two threads.
 //!
-//! `block.rs`: what the two ends share; `producer.rs`, `consumer.rs`: the ends.
+//! `block.rs` has the state that the two ends share; `producer.rs` and `consumer.rs` are the ends.
 
 mod block;
 mod consumer;
@@ -18,16 +18,15 @@ use crate::error::BuildError;
 use crate::memory::Pages;
 use crate::raw::report::Report;
 
-/// A bounded queue of byte entries for one producer and one consumer, each on its own thread:
-/// [`split`](Self::split) it into its two ends.
+/// A bounded queue of byte entries for one producer and one consumer, each on its own thread.
 ///
-/// First in, first out; both ends are wait-free. Each entry goes to the one consumer; for
-/// several see [`sync`](crate::sync#each-entry-to-every-reader). A full ring refuses entries. All memory, one
-/// block, is allocated and touched when the ring is made, and freed with the last of the two
-/// ends. `Send` and `Sync`.
+/// [`split`](Self::split) it into its two ends, both of which are wait-free. Entries are first in,
+/// first out, and a full ring refuses entries. Only the one consumer gets each entry; for several
+/// readers see [`sync`](crate::sync#each-entry-to-every-reader).
 ///
-/// Each entry has room for `max_len` bytes, rounded up to a multiple of 16, and 16 bytes for
-/// its length; bytes begin at a multiple of 16.
+/// All memory is one block, which is allocated and touched at construction, and freed with the last
+/// of the two ends. Each entry has room for `max_len` bytes, rounded up to a multiple of 16, and 16
+/// bytes for its length; bytes begin at a multiple of 16. The ring is `Send` and `Sync`.
 ///
 /// # Examples
 ///
@@ -37,7 +36,7 @@ use crate::raw::report::Report;
 /// let (mut producer, mut consumer) = SpscRing::with_capacity(64, 1500).split();
 /// let reader = std::thread::spawn(move || {
 ///     let mut sum = 0;
-///     // Closed is asked first: what was pushed before that is found.
+///     // Asks first whether it is closed: entries pushed before that are found.
 ///     loop {
 ///         let closed = consumer.is_closed();
 ///         while let Some(frame) = consumer.pop() {
@@ -61,11 +60,15 @@ pub struct SpscRing {
 }
 
 impl SpscRing {
-    /// Creates a ring of `entries` entries of at most `max_len` bytes; O(entries).
+    /// Creates a ring of `entries` entries of at most `max_len` bytes.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for n entries.
     ///
     /// # Panics
     ///
-    /// As [`Builder::build`].
+    /// If an argument is out of its range; see [`Builder::build`].
     ///
     /// ```
     /// let ring = flatslab::sync::SpscRing::with_capacity(10, 1500);
@@ -77,7 +80,7 @@ impl SpscRing {
         Self::builder().entries(entries).max_len(max_len).build()
     }
 
-    /// A builder of a ring: its entries, and where its memory comes from.
+    /// Returns a builder, with options for the ring's entries and memory.
     ///
     /// ```
     /// let ring = flatslab::sync::SpscRing::builder().entries(10).build();
@@ -90,7 +93,7 @@ impl SpscRing {
         })
     }
 
-    /// Splits the ring into its two ends, each of which may go to its own thread.
+    /// Splits the ring into its two ends, each of which can be sent to its own thread.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -104,7 +107,7 @@ impl SpscRing {
         (self.producer, self.consumer)
     }
 
-    /// Most entries that the ring can have.
+    /// Returns the maximum number of entries.
     ///
     /// ```
     /// assert_eq!(flatslab::sync::SpscRing::with_capacity(2, 1500).capacity(), 2);
@@ -114,7 +117,7 @@ impl SpscRing {
         self.producer.capacity()
     }
 
-    /// The most bytes of an entry.
+    /// Returns the maximum number of bytes of an entry.
     ///
     /// ```
     /// assert_eq!(flatslab::sync::SpscRing::with_capacity(2, 1500).max_len(), 1500);
@@ -124,7 +127,8 @@ impl SpscRing {
         self.producer.max_len()
     }
 
-    /// The ring's memory, and which of the requested page options were obtained.
+    /// Returns a report on the ring's memory: its size, and which of the requested page options
+    /// were obtained.
     ///
     /// ```
     /// let ring = flatslab::sync::SpscRing::with_capacity(2, 1500);
@@ -136,7 +140,7 @@ impl SpscRing {
     }
 }
 
-/// Its numbers.
+/// Prints the number of entries and the like.
 impl fmt::Debug for SpscRing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SpscRing")
@@ -146,7 +150,7 @@ impl fmt::Debug for SpscRing {
     }
 }
 
-/// What a builder of rings has set.
+/// The options of a builder of rings.
 #[derive(Clone, Debug)]
 pub struct SpscOptions {
     entries: usize,
@@ -165,7 +169,7 @@ impl Build for SpscRing {
     }
 }
 
-/// Options of [rings](SpscRing) of two threads.
+/// Options of [rings](SpscRing) for two threads.
 ///
 /// ```
 /// use flatslab::sync::SpscRing;
@@ -174,7 +178,7 @@ impl Build for SpscRing {
 /// assert_eq!((producer.capacity(), producer.max_len()), (100, 9000));
 /// ```
 impl Builder<SpscRing> {
-    /// The most entries; 1 by default.
+    /// Sets the maximum number of entries, 1 by default.
     ///
     /// ```
     /// let ring = flatslab::sync::SpscRing::builder().entries(7).build();
@@ -185,7 +189,7 @@ impl Builder<SpscRing> {
         self
     }
 
-    /// The most bytes of an entry; 1,500 by default, at most 2³² − 16.
+    /// Sets the maximum number of bytes of an entry: 1,500 by default, at most 2³² − 16.
     ///
     /// ```
     /// let ring = flatslab::sync::SpscRing::builder().max_len(40).build();

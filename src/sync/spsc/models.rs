@@ -1,4 +1,4 @@
-//! `ci/loom.sh`: every way in which the two ends of a ring can meet.
+//! `ci/loom.sh`: every order in which the two ends of a ring can act.
 
 use loom::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The end of a ring that writes. The invariants stand in `block.rs`.
+//! The end of a ring that writes. The invariants are in `block.rs`.
 
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -16,15 +16,15 @@ use crate::sync::PushError;
 /// Lines that are prefetched ahead of the producer.
 const AHEAD: usize = 16;
 
-/// The writing end of a [`SpscRing`](super::SpscRing). `Send` and `Sync`.
+/// The writing end of a [`SpscRing`](super::SpscRing). It is `Send` and `Sync`.
 ///
 /// After it is dropped the consumer can still pop all entries.
 ///
 /// # Several entries at once
 ///
-/// Each push writes a number that the consumer reads, and that costs more than a short entry
-/// where both are at work. [`push_deferred`](Self::push_deferred) and [`Entry::defer`] leave it
-/// out: the consumer finds a deferred entry after the next one that is not deferred, after
+/// Each push writes a number that the consumer reads. While both ends work, that costs more than a
+/// short entry. [`push_deferred`](Self::push_deferred) and [`Entry::defer`] do not write it. The
+/// consumer finds a deferred entry after the next push that is not deferred, after
 /// [`flush`](Self::flush), when a push, [`vacant_entry`](Self::vacant_entry) or
 /// [`is_full`](Self::is_full) finds the ring full, and when the producer is dropped.
 ///
@@ -41,10 +41,10 @@ const AHEAD: usize = 16;
 /// ```
 pub struct Producer {
     end: End,
-    /// Its own position; what was last published is before it by the deferred entries
-    /// (`places-of-ends`).
+    /// Its own position. The position that was last published is before it by the number of
+    /// deferred entries (`places-of-ends`).
     tail: usize,
-    /// Where the ring is full, as far as is known (`own-position`).
+    /// The position at which the ring is full, as far as is known (`own-position`).
     limit: usize,
     /// Whether the consumer is on another thread, as far as is known.
     is_apart: bool,
@@ -67,11 +67,16 @@ impl Producer {
         }
     }
 
-    /// Copies bytes into a new entry; O(bytes), wait-free, allocates nothing.
+    /// Copies bytes into a new entry.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for n bytes; wait-free; does not allocate.
     ///
     /// # Errors
     ///
-    /// [`Full`](PushError::Full), or [`TooLarge`](PushError::TooLarge).
+    /// [`Full`](PushError::Full) if all places are taken, or [`TooLarge`](PushError::TooLarge) if
+    /// there are more bytes than an entry has room for.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -88,12 +93,16 @@ impl Producer {
         Ok(())
     }
 
-    /// Copies bytes into a new entry that the consumer finds [later](Self#several-entries-at-once);
-    /// O(bytes), wait-free, allocates nothing.
+    /// Copies bytes into a new entry that the consumer finds [later](Self#several-entries-at-once).
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for n bytes; wait-free; does not allocate.
     ///
     /// # Errors
     ///
-    /// [`Full`](PushError::Full), or [`TooLarge`](PushError::TooLarge).
+    /// [`Full`](PushError::Full) if all places are taken, or [`TooLarge`](PushError::TooLarge) if
+    /// there are more bytes than an entry has room for.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -111,7 +120,7 @@ impl Producer {
         Ok(())
     }
 
-    /// Copies bytes into the next place, and goes on to the one after it.
+    /// Copies bytes into the next place, and moves on to the one after it.
     #[inline(always)]
     fn write(&mut self, bytes: &[u8]) -> Result<(), PushError> {
         if bytes.len() > self.max_len() {
@@ -125,7 +134,7 @@ impl Producer {
         Ok(())
     }
 
-    /// Lets the consumer find all deferred entries; O(1), wait-free.
+    /// Publishes all deferred entries, so that the consumer finds them. O(1); wait-free.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -149,8 +158,8 @@ impl Producer {
         tail.store(self.tail, Ordering::Release);
     }
 
-    /// Returns an entry to be filled in place and [committed](Entry::commit); O(1), wait-free.
-    /// `None` if the ring is full.
+    /// Returns an entry that is filled in place and then [committed](Entry::commit), or `None` if
+    /// the ring is full. O(1); wait-free.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -182,10 +191,10 @@ impl Producer {
         Some(self.end.place(self.tail))
     }
 
-    /// Looks how far the consumer is, and whether there is a place.
+    /// Reads the consumer's position; returns whether there is a free place.
     ///
-    /// Not in line: the number of this thread would be asked for before each push, which is a call
-    /// in a shared library.
+    /// Not inlined: otherwise each push would first ask for the number of this thread, which is a
+    /// call in a shared library.
     #[inline(never)]
     fn look(&mut self) -> bool {
         // The consumer frees no place of an entry that it does not find, and a producer that waits
@@ -206,11 +215,12 @@ impl Producer {
         self.tail != self.limit
     }
 
-    /// Prefetches a place that is soon written: its lines are where the consumer read them. Of an
-    /// entry as long as the last one, and so far ahead that [`AHEAD`] lines are on their way. Of
-    /// 64 and 900 bytes with both ends at work a frame takes .6 and .7 of the time without
-    /// (benches/ATTEMPTS.md, "Other yardsticks"). No place is prefetched that the consumer may
-    /// be reading, and none of a ring whose two ends are on one thread, which has all lines.
+    /// Prefetches a place that is written soon: its lines are where the consumer read them. It
+    /// assumes entries as long as the last one, and looks so far ahead that [`AHEAD`] lines are on
+    /// their way. With both ends at work, frames of 64 and 900 bytes take .6 and .7 of the time
+    /// that they take without it (benches/ATTEMPTS.md, "Other yardsticks"). A place that the
+    /// consumer may be reading is not prefetched, and no place is if both ends are on one thread,
+    /// whose core has all lines.
     #[inline(always)]
     fn prefetch(&self, len: usize) {
         let len = len.min(AHEAD * LINE);
@@ -221,8 +231,10 @@ impl Producer {
         }
     }
 
-    /// Number of places that are taken, by entries, deferred ones too, and by a frame that the
-    /// consumer reads. The consumer may have freed some of them since.
+    /// Returns the number of places that are taken: by entries, including deferred ones, and by a
+    /// frame that the consumer reads.
+    ///
+    /// The consumer may have freed some of them since.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -237,7 +249,7 @@ impl Producer {
         self.end.between(head, self.tail)
     }
 
-    /// Whether no place is taken.
+    /// Returns whether no place is taken.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -249,7 +261,7 @@ impl Producer {
         self.len() == 0
     }
 
-    /// Whether a push would be refused now.
+    /// Returns whether a push would be refused now.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -266,7 +278,7 @@ impl Producer {
         is_full
     }
 
-    /// Most entries that the ring can have.
+    /// Returns the maximum number of entries of the ring.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -279,7 +291,7 @@ impl Producer {
         self.end.capacity
     }
 
-    /// The most bytes of an entry.
+    /// Returns the maximum number of bytes of an entry.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -292,7 +304,7 @@ impl Producer {
         self.end.places.max_len()
     }
 
-    /// Whether the consumer was dropped. Entries pushed after that are never read.
+    /// Returns whether the consumer was dropped. Entries pushed after that are never read.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -310,14 +322,14 @@ impl Producer {
     }
 }
 
-/// The consumer finds what was deferred.
+/// Publishes the deferred entries.
 impl Drop for Producer {
     fn drop(&mut self) {
         self.flush();
     }
 }
 
-/// Its numbers.
+/// Prints the number of entries and the like.
 impl fmt::Debug for Producer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Producer")
@@ -331,9 +343,9 @@ impl fmt::Debug for Producer {
 
 /// An entry that is being filled, from [`Producer::vacant_entry`].
 ///
-/// Its length is the number of filled bytes, its capacity the most bytes of an entry. The
-/// consumer gets it when it is [committed](Self::commit). If it is dropped or forgotten, nothing
-/// is committed, and the next entry takes its place. `Send` and `Sync`.
+/// Its length is the number of filled bytes, its capacity the maximum number of bytes of an entry.
+/// The consumer gets it when it is [committed](Self::commit). If it is dropped or forgotten,
+/// nothing is committed, and the next entry takes its place. It is `Send` and `Sync`.
 ///
 /// # Examples
 ///
@@ -352,7 +364,7 @@ impl fmt::Debug for Producer {
 #[must_use = "an entry that is dropped is not pushed"]
 pub struct Entry<'a> {
     producer: &'a mut Producer,
-    /// The one at the producer's tail.
+    /// The place at the producer's tail.
     place: Place,
     bytes: Filling,
 }
@@ -363,7 +375,7 @@ unsafe impl Send for Entry<'_> {}
 unsafe impl Sync for Entry<'_> {}
 
 impl<'a> Entry<'a> {
-    /// Pushes the entry with its filled bytes; O(1).
+    /// Pushes the entry with its filled bytes. O(1).
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -378,8 +390,8 @@ impl<'a> Entry<'a> {
         producer.prefetch(len);
     }
 
-    /// Leaves the entry with its filled bytes for the consumer to find
-    /// [later](Producer#several-entries-at-once); O(1).
+    /// Pushes the entry with its filled bytes for the consumer to find
+    /// [later](Producer#several-entries-at-once). O(1).
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -406,7 +418,7 @@ impl<'a> Entry<'a> {
         (producer, len)
     }
 
-    /// Number of bytes, filled or not.
+    /// Returns the number of bytes, filled or not.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -419,7 +431,7 @@ impl<'a> Entry<'a> {
         self.bytes.capacity()
     }
 
-    /// Number of bytes that are not filled.
+    /// Returns the number of bytes that are not filled.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -434,11 +446,11 @@ impl<'a> Entry<'a> {
         self.capacity() - self.len()
     }
 
-    /// Fills the next bytes with these; O(bytes).
+    /// Copies these bytes to the end of the filled ones. O(n) for n bytes.
     ///
     /// # Errors
     ///
-    /// If there is no room for all of them; none is written then.
+    /// If there is no room for all of them; none is copied then.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -454,7 +466,8 @@ impl<'a> Entry<'a> {
         self.bytes.extend_from_slice(bytes)
     }
 
-    /// Changes the length; fills with `byte` what is added. O(bytes added).
+    /// Changes the number of filled bytes, and fills added ones with `byte`. O(n) for n added
+    /// bytes.
     ///
     /// # Errors
     ///
@@ -473,7 +486,7 @@ impl<'a> Entry<'a> {
         self.bytes.resize(len, byte)
     }
 
-    /// Shortens it to its first `len` bytes; no effect if it is not longer.
+    /// Shortens the entry to its first `len` filled bytes; does nothing if it is not longer.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -487,24 +500,29 @@ impl<'a> Entry<'a> {
         self.bytes.truncate(len);
     }
 
-    /// Fills the next bytes by one call of the reader's `read`: a socket, a file. Returns how
-    /// many, at most [`remaining`](Self::remaining).
+    /// Fills the next bytes by one call of a reader's `read`, and returns how many it has read.
     ///
-    /// The room is not filled with zeros each time, but once for each place of the ring, when it
-    /// is read into for the first time, O([`capacity`](Self::capacity)); and again after
-    /// [`spare_capacity_mut`](Self::spare_capacity_mut) lent its bytes. Otherwise O(1).
+    /// The reader is a socket, a file or the like. It reads at most [`remaining`](Self::remaining)
+    /// bytes.
     ///
-    /// 0 is the end of the input, as `read` says it. It is also what a full entry returns,
-    /// without a call of `read`. The reader sees in its slice what earlier entries left there.
+    /// The room is not filled with zeros each time, but once for each place of the ring, when it is
+    /// read into for the first time, in O([`capacity`](Self::capacity)); and again after
+    /// [`spare_capacity_mut`](Self::spare_capacity_mut) lent its bytes. Otherwise the method adds
+    /// O(1) to the call.
+    ///
+    /// A result of 0 means the end of the input, as with `read`. A full entry also returns 0,
+    /// without calling `read`. The slice that the reader gets contains bytes that earlier entries
+    /// left there.
     ///
     /// # Errors
     ///
-    /// Those of the reader, also `Interrupted` and `WouldBlock`; the length is unchanged then.
+    /// Returns the errors of the reader, including `Interrupted` and `WouldBlock`. The length is
+    /// unchanged then.
     ///
     /// # Panics
     ///
-    /// If the reader says that it has read more bytes than it was given room for. The length is
-    /// unchanged then, and if the reader panics.
+    /// If the reader reports more bytes than it had room for, or panics itself. The length is
+    /// unchanged then.
     ///
     /// ```
     /// # use flatslab::sync::SpscRing;
@@ -532,7 +550,7 @@ impl<'a> Entry<'a> {
         unsafe { self.bytes.read_from(reader) }
     }
 
-    /// Fills all bytes with zeros that are not filled.
+    /// Fills all bytes that are not filled with zeros.
     #[cfg(feature = "std")]
     #[cold]
     #[inline(never)]
@@ -544,7 +562,7 @@ impl<'a> Entry<'a> {
         unsafe { self.place.set_initialised(true) };
     }
 
-    /// The bytes that are not filled, for code that writes to them and then calls
+    /// Returns the bytes that are not filled, for code that writes to them and then calls
     /// [`set_len`](Self::set_len).
     ///
     /// ```
@@ -601,7 +619,7 @@ impl DerefMut for Entry<'_> {
     }
 }
 
-/// As a slice of bytes.
+/// Prints a slice of bytes.
 impl fmt::Debug for Entry<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
@@ -622,7 +640,8 @@ impl AsMut<[u8]> for Entry<'_> {
     }
 }
 
-/// Fills the next bytes; an error beyond the capacity, with nothing of that piece written.
+/// Fills the next bytes. Returns an error if a piece does not fit; nothing of that piece is written
+/// then.
 ///
 /// ```
 /// use std::fmt::Write;
@@ -642,7 +661,7 @@ impl fmt::Write for Entry<'_> {
     }
 }
 
-/// Fills the next bytes, as many as there is room for; none is written to a full entry.
+/// Fills the next bytes, as many as there is room for; writes nothing to a full entry.
 #[cfg(feature = "std")]
 impl std::io::Write for Entry<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {

@@ -1,45 +1,45 @@
 //! `FreeMap`: the free cells of a container that threads share, as a bitmap.
 //!
-//! One bit a cell. The compare-exchange that clears a cell's bit is the claim: there is no
-//! head that comes back with another content, so no tag that could wrap, and no second
-//! operation that makes the claim exact. Taking and giving are one locked operation each; a
+//! One bit a cell. The compare-exchange that clears a cell's bit is the claim. There is no head of
+//! a list whose value could recur with another content, so there is no tag that could wrap, and no
+//! second operation that makes the claim exact. Taking and giving are one locked operation each; a
 //! LIFO of tagged indices needs one for each too, and one more for the claim.
 //!
 //! # Homes
 //!
-//! Each thread has a *home*, which is on a line of its own. It says from which word on the
-//! thread searches, so that threads take their cells from different lines. It has a *hint*, the
-//! word in which a thread of that home gave or found a cell last: the next one is taken from
-//! it, the lowest first, so that cells are used again while they are warm. A wrong hint costs a
+//! Each thread has a *home*, which is on a line of its own. It says from which word on the thread
+//! searches, so that threads take their cells from different lines. It has a *hint*, the word in
+//! which a thread of that home gave or found a cell last. The next cell is taken from that word,
+//! the lowest first, so that cells are used again while they are in the cache. A wrong hint costs a
 //! look at an empty word.
 //!
-//! And it has a *spare*: room for one cell whose bit is not set. A cell is given there if the
+//! It also has a *spare*: room for one cell whose bit is not set. A cell is given there if the
 //! spare is empty, and a thread takes from the spare of its home first. In a map that is nearly
-//! full, each bit that is set lists its word and each bit that is cleared unlists it; a thread
-//! that gives one cell and takes one changes neither, wherever the cells lie. Without spares
-//! that took five locked operations more.
+//! full, each bit that is set lists its word and each bit that is cleared unlists it. A thread that
+//! gives one cell and takes one changes neither, wherever the cells are. Without spares that took
+//! five more locked operations.
 //!
 //! # Summaries
 //!
-//! When the spare and the word of the hint are empty, a word with a bit has to be found. Above
-//! the words there is a tree of summaries, with a bit for each word (or summary) below, up to
-//! one word at the top. Bits are set by who gives, and cleared ("closed") by who takes the last
-//! bit of a word. What is listed and empty was left so by a thread in the midst of an operation.
-//! A search closes it too, and does not wait for that thread.
+//! When the spare and the word of the hint are empty, a search looks for a word with a bit. Above
+//! the words there is a tree of summaries, with a bit for each word (or summary) below, up to one
+//! word at the top. The giver of a cell sets the bits, and the taker of the last cell of a word
+//! clears ("closes") them. A word that is listed and empty was left so by a thread in the middle of
+//! an operation. A search closes it too, and does not wait for that thread.
 //!
-//! Who closes clears the bit and looks at the word *again*, by a read-modify-write, and sets
-//! the bit back if the word is not empty. Who gives changes the word by a read-modify-write
-//! and looks at the summary's bit *afterwards*. The two changes of the word have an order. If
-//! the giver's comes first, the closer finds the bit and sets the summary's back. If it comes
-//! second, it acquires what the closer's released, the cleared bit, so the giver sets it. The
-//! same goes for each level and the one above. It does not help to look whether the word was
-//! empty *before*: another giver may have been first, and be stopped before it lists the word.
+//! The closer clears the bit and looks at the word *again*, by a read-modify-write, and sets the
+//! bit back if the word is not empty. The giver changes the word by a read-modify-write and looks
+//! at the summary's bit *afterwards*. The two changes of the word have an order. If the giver's
+//! comes first, the closer finds the cell's bit and sets the summary's back. If it comes second, it
+//! acquires what the closer's released, the cleared bit, so the giver sets it. The same holds for
+//! each level and the one above. It does not help to look whether the word was empty *before*:
+//! another giver may have been first, and be stopped before it lists the word.
 //!
-//! Between the two steps of a closer a word with a bit may not be listed, however long that
-//! thread is stopped. So a closer notes its word in the record of a home before the first step,
-//! and strikes it out after the second. What it hides lies on the path from that word to the
-//! top. A search that finds nothing looks at the paths that are noted; it says that there is no
-//! free cell only if the notes did not change while it looked.
+//! Between the two steps of a closer a word with a bit may be unlisted for as long as that thread
+//! is stopped. So a closer notes its word in the record of a home before the first step, and
+//! strikes it out after the second. All that it hides is on the path from that word to the top. A
+//! search that finds nothing looks at the paths that are noted, and reports that no cell is free
+//! only if the notes did not change while it looked.
 //!
 //! # How long it takes
 //!
@@ -47,32 +47,34 @@
 //! H homes (one for 64 cells, up to 16):
 //!
 //! * to give: the spare; or a word, then L loads and at most L changes of summaries.
-//! * to take: the spare, the hint, then L loads. Who takes the last bit of a word closes it: at
-//!   most 2 L + 1 changes.
-//! * to find that there is none: 1 load of the top, 3 H of the homes. For each closing under
-//!   way, L + 1 more.
+//! * to take: the spare, the hint, then L loads. The taker of the last bit of a word closes the
+//!   word: at most 2 L + 1 changes.
+//! * to find that no cell is free: 1 load of the top, 3 H of the homes. For each closing under way,
+//!   L + 1 more.
 //!
-//! What makes it longer is another thread that was faster: it took the cell, or closed something.
-//! Each of those has done an operation of its own. There are as many notes as homes. If
-//! all are in use, a word may stay listed that is empty: a search that meets one reads all words.
+//! An operation takes longer only if another thread was faster: it took the cell, or closed
+//! something. Each of those threads has completed an operation. There are as many notes as homes.
+//! If all are in use, a word may stay listed that is empty: a search that meets one reads all
+//! words.
 //!
 //! # Tried
 //!
 //! * Tagged LIFOs in shards: four locked operations for an insertion and a removal, and a tag that
 //!   wraps. A prototype, without a search of other shards, was level or a sixth faster.
 //! * A tree for each of 16 shards: a search during a closing read capacity / 1024 words.
-//! * To close only in searches: one of them then pays for all words of a map that is full.
+//! * Closing only in searches: one of them then pays for all words of a map that is full.
 //!
 //! # Invariants
 //!
 //! * `one-place-each`: `capacity` bits stand for the cells, the first ones of `words`. Each cell is
-//!   at one place: its bit is set, or it is in one spare, or someone has it. Who clears the bit or
-//!   empties the spare has it until it is given back.
-//! * `listed-or-noted`: a word in which a bit is set, by someone who is done with giving, is
-//!   listed, and so is each summary above it, unless a closing is noted whose word is below the
-//!   same unlisted word or summary, or is it; that one will list it.
-//! * `map-block`: homes, summaries and words lie in `block` from `homes`, `summaries` and `words`
-//!   on, are atomics but for what is written once, and are reached through shared references alone.
+//!   at one place: its bit is set, or it is in one spare, or a thread has it. The thread that
+//!   clears the bit or empties the spare has the cell until it gives it back.
+//! * `listed-or-noted`: if a bit of a word was set by a thread that has completed giving, the word
+//!   is listed, and so is each summary above it. The exception: a closing is noted whose word is
+//!   below the same unlisted word or summary, or is that word; that closing will list it.
+//! * `map-block`: homes, summaries and words are in `block` from `homes`, `summaries` and `words`
+//!   on. They are atomics, except for fields that are written once, and are only reached through
+//!   shared references.
 
 #[cfg(all(test, loom))]
 mod models;
@@ -104,10 +106,11 @@ const BITS: u32 = u64::BITS.ilog2();
 
 const _: () = assert!((MAX_SLOTS >> BITS) as u64 + 1 < NOTED_WORD);
 
-/// What a summary lists, by logarithm. Models have more levels of less.
+/// The number of words or summaries that a summary lists, by logarithm. It is smaller in models,
+/// which so have more levels.
 const FAN: u32 = if cfg!(loom) { 1 } else { BITS };
 
-/// The free cells of a container that threads share, or those of its cells that are given back.
+/// The free cells of a container that threads share, or the returned ones of its cells.
 pub(crate) struct FreeMap {
     homes: NonNull<Home>,
     summaries: NonNull<AtomicU64>,
@@ -115,7 +118,7 @@ pub(crate) struct FreeMap {
     capacity: usize,
     home_count: usize,
     levels: u32,
-    /// Where each level begins among the summaries, from the lowest on.
+    /// The index of the first summary of each level, from the lowest level on.
     offsets: [u32; MOST_LEVELS],
     block: Block,
 }
@@ -138,17 +141,17 @@ impl FreeMap {
     ///
     /// # Errors
     ///
-    /// With more cells than keys can name; when the source refuses.
+    /// If there are more cells than keys can name, or the source refuses.
     pub(crate) fn try_new(capacity: usize, source: &Source) -> Result<Self, AllocError> {
         Self::try_with(capacity, MOST_HOMES, source, |_| u64::MAX)
     }
 
-    /// A map that none of the cells is in; as [`try_new`](Self::try_new) otherwise.
+    /// A map that contains none of the cells; otherwise like [`try_new`](Self::try_new).
     pub(crate) fn try_new_empty(capacity: usize, source: &Source) -> Result<Self, AllocError> {
         Self::try_with(capacity, MOST_HOMES, source, |_| 0)
     }
 
-    /// A map of at most so many homes, of which these bits of each word are set.
+    /// A map with at most this number of homes, in which these bits of each word are set.
     fn try_with(
         capacity: usize,
         most_homes: usize,
@@ -256,7 +259,7 @@ impl FreeMap {
         self.block.layout().size()
     }
 
-    /// How many cells are free, exact while no thread takes or gives; O(capacity / 64).
+    /// Number of free cells, exact while no thread takes or gives; O(capacity / 64).
     pub(crate) fn count(&self) -> usize {
         // Relaxed: a figure, and the cells are not reached by it.
         let free = |word| self.word(word).load(Ordering::Relaxed).count_ones() as usize;
@@ -266,10 +269,10 @@ impl FreeMap {
         self.capacity.min(spares + bits)
     }
 
-    /// Takes a free cell; one locked operation if there is a spare, or the hint is right. What
-    /// was done by who [gave](Self::give) it happened before.
+    /// Takes a free cell; one locked operation if there is a spare, or the hint is right.
+    /// Everything that the [giver](Self::give) of the cell did before happens before.
     ///
-    /// `None` says that each cell was taken at some moment of the call.
+    /// `None` means that each cell was taken at some moment of the call.
     #[inline(always)]
     pub(crate) fn take(&self) -> Option<usize> {
         self.take_from(self.home())
@@ -290,8 +293,8 @@ impl FreeMap {
         self.search(home)
     }
 
-    /// Clears the lowest bit of a word that has these bits, and not none. Closes the word if
-    /// that was the last one.
+    /// Clears the lowest bit of a word that has these bits, at least one. Closes the word if that
+    /// was the last one.
     #[inline(always)]
     fn claim(&self, word: usize, bits: u64) -> bool {
         let left = bits & (bits - 1);
@@ -308,12 +311,12 @@ impl FreeMap {
         claimed
     }
 
-    /// Gives a cell back, and makes the caller's next one likely to be it; one locked
+    /// Gives a cell back, and makes it likely that the caller's next one is the same; one locked
     /// operation if the spare is empty, or the word is listed.
     ///
     /// # Safety
     ///
-    /// The cell is not in the map, and the caller has it no more.
+    /// The cell is not in the map, and the caller gives it up.
     #[inline(always)]
     pub(crate) unsafe fn give(&self, index: usize) {
         // SAFETY: the caller took the cell, and has it no more (precondition).
@@ -322,7 +325,7 @@ impl FreeMap {
 
     /// # Safety
     ///
-    /// As for [`give`](Self::give).
+    /// The conditions of [`give`](Self::give).
     #[inline(always)]
     unsafe fn give_at(&self, home: &Home, index: usize) {
         debug_assert!(index < self.capacity);
@@ -334,7 +337,7 @@ impl FreeMap {
 
     /// # Safety
     ///
-    /// As for [`give`](Self::give).
+    /// The conditions of [`give`](Self::give).
     #[inline(always)]
     unsafe fn give_to_word(&self, home: &Home, index: usize) {
         let word = index >> BITS;
@@ -347,7 +350,7 @@ impl FreeMap {
         home.hint.store(word as u32, Ordering::Relaxed);
     }
 
-    /// Lists a word on every level, where it is not.
+    /// Lists a word on every level where it is not listed.
     #[inline(always)]
     fn list(&self, word: usize) {
         // As in `list_from`; as a rule all of it is listed. The levels above are looked at too:
@@ -363,7 +366,7 @@ impl FreeMap {
         }
     }
 
-    /// Lists a word to which a cell was given, from a level on, where it is not.
+    /// Lists a word to which a cell was given, from a level on, where it is not listed.
     #[cold]
     #[inline(never)]
     fn list_given(&self, word: usize, level: u32, below: usize) {
@@ -375,7 +378,7 @@ impl FreeMap {
         }
     }
 
-    /// Lists what is at `below`, under that level, on it and on those above.
+    /// Lists the word or summary at `below`, under this level, on this level and on those above.
     fn list_from(&self, level: u32, mut below: usize) {
         for level in level..self.levels {
             let summary = self.summary(level, below >> FAN);
@@ -391,7 +394,7 @@ impl FreeMap {
         }
     }
 
-    /// Takes a free cell where spare and hint had none at first.
+    /// Takes a free cell after the spare and the hint had none.
     #[cold]
     #[inline(never)]
     fn search(&self, home: &Home) -> Option<usize> {
@@ -421,7 +424,7 @@ impl FreeMap {
         }
     }
 
-    /// Takes a free cell of that word.
+    /// Takes a free cell of this word.
     fn take_in(&self, word: usize) -> Option<usize> {
         loop {
             // Relaxed: checked by the exchange.
@@ -435,7 +438,7 @@ impl FreeMap {
         }
     }
 
-    /// A word that is listed, or hidden by one of these closings; rather one that follows
+    /// A word that is listed, or hidden by one of these closings; if possible one that follows
     /// `first`. It may be empty.
     fn find(&self, notes: &Notes, first: usize) -> Option<usize> {
         let top = self.descend(self.levels - 1, 0, first);
@@ -445,7 +448,7 @@ impl FreeMap {
         })
     }
 
-    /// A word that is listed by one of the summaries above that one, or is it.
+    /// The word at this path if it is listed, or a word that one of the summaries above it lists.
     #[cold]
     fn find_on_path(&self, word: usize) -> Option<usize> {
         // Relaxed: checked by the exchange.
@@ -455,8 +458,8 @@ impl FreeMap {
         (0..self.levels).find_map(|level| self.descend(level, word >> (FAN * (level + 1)), word))
     }
 
-    /// A word that is listed by that summary; rather one that follows `first`. Where a summary
-    /// below it is listed and empty, the first word of that: closing it closes the summary too.
+    /// A word that is listed below this summary; if possible one that follows `first`. If a summary
+    /// below it is listed and empty, the first word of that one: closing it closes the summary too.
     fn descend(&self, level: u32, mut place: usize, first: usize) -> Option<usize> {
         for below in (0..=level).rev() {
             // Acquire: pairs with the release of who cleared or set a bit.
@@ -480,8 +483,8 @@ impl FreeMap {
         Some(place)
     }
 
-    /// Takes a free cell, without the summaries; O(capacity / 64). For more threads that are in
-    /// the midst of closing than there are notes.
+    /// Takes a free cell, without the summaries; O(capacity / 64). For the case that more threads
+    /// are in the middle of closing than there are notes.
     #[cold]
     fn scan(&self) -> Option<usize> {
         let word = (0..word_count(self.capacity)).find_map(|word| self.take_in(word));
@@ -489,7 +492,7 @@ impl FreeMap {
     }
 
     /// Clears the bits that list a word if it is empty, and those that list empty summaries.
-    /// `false` if that cannot be noted.
+    /// Returns `false` if that cannot be noted.
     #[cold]
     #[inline(never)]
     fn close(&self, word: usize) -> bool {
@@ -504,7 +507,7 @@ impl FreeMap {
         true
     }
 
-    /// Closes a word that is noted; whether it was empty.
+    /// Closes a word that is noted; returns whether it was empty.
     fn close_noted(&self, word: usize) -> bool {
         let mut below = word;
         for level in 0..self.levels {
@@ -546,7 +549,7 @@ impl FreeMap {
         }
     }
 
-    /// What that level lists at `below`: a word, or a summary of the level under it.
+    /// The summary that lists the word or summary at `below` on this level.
     fn listed(&self, level: u32, below: usize) -> &AtomicU64 {
         match level {
             0 => self.word(below),
@@ -582,18 +585,18 @@ type Notes = [u64; MOST_HOMES];
 
 const WORDS_OF_LINE: usize = 64 / size_of::<u64>();
 
-/// The number of words; a map of no cells has one, too.
+/// The number of words, which is 1 for a map without cells.
 fn word_count(capacity: usize) -> usize {
     capacity.div_ceil(u64::BITS as usize).max(1)
 }
 
-/// The bit that lists what is at `below`.
+/// The bit that lists the word or summary at `below`.
 #[inline(always)]
 const fn bit_of(below: usize) -> u64 {
     1 << (below & ((1 << FAN) - 1))
 }
 
-/// So many bits, which are at most 64.
+/// A word with the first `count` bits set, at most 64.
 fn first_bits(count: usize) -> u64 {
     match count {
         0 => 0,
@@ -601,14 +604,14 @@ fn first_bits(count: usize) -> u64 {
     }
 }
 
-/// The most homes. More threads than that share some; more homes make it longer to find that
-/// no cell is free.
+/// The maximum number of homes. More threads than that share some; with more homes it takes longer
+/// to find that no cell is free.
 const MOST_HOMES: usize = 16;
 
 /// Two cache lines: processors load the second one with the first.
 const APART: usize = 128;
 
-/// What a home has.
+/// The state of a home.
 #[repr(C, align(128))]
 struct Home {
     spare: Spare,
@@ -635,7 +638,7 @@ impl Spare {
         self.0.load(Ordering::Relaxed) == 0
     }
 
-    /// Puts a cell there, if there is none.
+    /// Puts a cell there, if the spare is empty.
     #[inline(always)]
     fn put(&self, index: usize) -> bool {
         // Release: pairs with the acquire in `take`. Relaxed where it fails: nothing was learnt.
@@ -646,7 +649,7 @@ impl Spare {
                 .is_ok()
     }
 
-    /// Takes the cell that is there.
+    /// Takes the cell out, if there is one.
     #[inline(always)]
     fn take(&self) -> Option<usize> {
         if self.is_empty() {
@@ -658,14 +661,14 @@ impl Spare {
     }
 }
 
-/// A closing under way: the word and 1, or 0; above that, how many were noted here. That may
-/// wrap: only whether it is the same counts, and it has 39 bits.
+/// A closing under way: the word plus 1, or 0; above that, the number of closings that were noted
+/// here. That number may wrap: it is only compared with an earlier one, and has 39 bits.
 struct Note(AtomicU64);
 
 const NOTED_WORD: u64 = (1 << 25) - 1;
 
 impl Note {
-    /// Notes a word, unless there is one. To be struck out by the caller.
+    /// Notes a word, unless one is noted. The caller must strike it out.
     fn begin(&self, word: usize) -> bool {
         // Relaxed: checked by the exchange.
         let free = self.0.load(Ordering::Relaxed);
@@ -690,14 +693,14 @@ impl Note {
         self.0.store(noted & !NOTED_WORD, Ordering::Release);
     }
 
-    /// The word that the bits of a note say.
+    /// The word in the bits of a note.
     fn word(bits: u64) -> Option<usize> {
         (bits & NOTED_WORD).checked_sub(1).map(|word| word as usize)
     }
 }
 
-/// A number below [`MOST_HOMES`] that this thread keeps. Threads get them in turn, those that
-/// follow each other far apart: where there are fewer homes, the first threads get one each.
+/// A number below [`MOST_HOMES`] that this thread keeps. Threads get the numbers in turn, with
+/// consecutive threads far apart: if there are fewer homes, the first threads get one each.
 #[cfg(all(feature = "std", not(all(test, loom))))]
 #[inline(always)]
 fn thread_number() -> usize {
@@ -728,7 +731,7 @@ fn next_thread_number(place: &Cell<u8>) -> usize {
     usize::from(number)
 }
 
-/// A number below [`MOST_HOMES`] that differs between threads as a rule: their stacks lie
+/// A number below [`MOST_HOMES`] that usually differs between threads, because their stacks are
 /// apart.
 #[cfg(not(any(feature = "std", all(test, loom))))]
 #[inline(always)]

@@ -1,7 +1,7 @@
-//! `ci/loom.sh`: how threads can meet in a map. Here a summary lists two words, or two summaries
-//! of the level below: up to two words have one level, up to four two, up to eight three.
+//! `ci/loom.sh`: how threads can act on a map. Here a summary lists two words, or two summaries of
+//! the level below: up to two words have one level, up to four two, up to eight three.
 //!
-//! The states at the start are written, not come to by operations. Where a model is not about
+//! The states at the start are written, not the result of operations. If a model is not about
 //! spares, cells are given to their words.
 
 use loom::cell::UnsafeCell;
@@ -11,14 +11,14 @@ use std::vec;
 use super::*;
 use crate::raw::atomic::thread;
 
-/// A map of as many words, with these bits, and so many homes.
+/// A map of these words with these bits, and this number of homes.
 fn map(homes: usize, words: &[u64]) -> Arc<FreeMap> {
     let capacity = words.len() << BITS;
     let map = FreeMap::try_with(capacity, homes, &Source::GLOBAL, |word| words[word]);
     Arc::new(map.unwrap())
 }
 
-/// So many words without a cell, of which one is listed in vain.
+/// This number of words without a cell, of which one is listed in vain.
 fn listed_in_vain(words: usize, word: usize) -> Arc<FreeMap> {
     let map = map(2, &vec![0; words]);
     map.list_from(0, word);
@@ -49,7 +49,8 @@ fn model(f: impl Fn(bool) + Copy + Send + Sync + 'static) {
     }
 }
 
-/// With fewer preemptions than the other models: so many in each run, one more in the weekly one.
+/// With fewer preemptions than the other models: this number in each run, one more in the weekly
+/// run.
 fn bounded(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     let more = usize::from(!cfg!(each_run));
@@ -57,7 +58,7 @@ fn bounded(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
     builder.check(f);
 }
 
-/// Stands after the threads were spawned.
+/// Called after the threads were spawned.
 fn start(late: bool) {
     if late {
         thread::yield_now();

@@ -341,7 +341,7 @@ macro_rules! allocations {
             Ok(unsafe { core::str::from_utf8_unchecked_mut(vec.into_slice()) })
         }
 
-        // Boxes, which drop what they have.
+        // Boxes, which drop their values.
 
         /// Moves a value into the arena, and returns a box that owns it and drops it. O(1).
         ///

@@ -112,10 +112,10 @@ macro_rules! allocators {
 }
 
 allocators! {
-    /// Memory grows in place and is given back only if it was allocated last. Other memory stays in
+    /// Memory grows in place and is freed only if it was allocated last. Other memory stays in
     /// use until the arena is reset.
     Arena,
-    /// Memory grows in place and is given back only if it was allocated last. Other memory stays in
+    /// Memory grows in place and is freed only if it was allocated last. Other memory stays in
     /// use until the scope ends.
     Scope<'_, '_>
 }

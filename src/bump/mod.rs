@@ -118,7 +118,7 @@
 
 // | file | what |
 // |---|---|
-// | `chunks.rs` | the memory of an arena, positions in it, and what a refusal becomes |
+// | `chunks.rs` | the memory of an arena, positions in it, and the outcome of a refusal |
 // | `place.rs` | placing values in that memory |
 // | `arena.rs`, `scope.rs` | `Arena` and its options; `Scope` |
 // | `alloc.rs` | the methods of both that allocate |

@@ -231,9 +231,9 @@ impl<T> Drop for Row<'_, T> {
     #[cold]
     fn drop(&mut self) {
         let row = NonNull::slice_from_raw_parts(self.start, self.built);
-        // SAFETY: the first `built` values were written, and are dropped once. The room was
-        // taken with that size. It is given back afterwards, for a destructor may use the
-        // arena, and would overwrite values that are not dropped yet.
+        // SAFETY: the first `built` values were written, and are dropped once. The room was taken
+        // with that size. It is given back afterwards, because a destructor may use the arena, and
+        // would overwrite values that are not dropped yet.
         unsafe {
             self.chunks.run(|| row.drop_in_place());
             if size_of::<T>() != 0 && self.room != 0 {
@@ -314,8 +314,8 @@ pub(super) fn copy<T: Copy, F: Refusal>(
     }
     let layout = Layout::for_value(values);
     let (from, len) = (NonNull::from(values).cast::<u8>(), values.len());
-    // SAFETY: room for as many values, which is not handed out yet, and so apart from them; to copy
-    // them runs no user code (`look-then-take`).
+    // SAFETY: room for this many values, which is not handed out yet, and so apart from them; to
+    // copy them runs no user code (`look-then-take`).
     let start = unsafe {
         if bytes > SHORT_SLICE {
             let start = chunks.take_low::<F>(layout)?;
@@ -354,7 +354,7 @@ pub(super) unsafe fn take<T, F: Refusal>(
     values: &[T],
 ) -> Result<NonNull<[T]>, F::Error> {
     let start = rooms::<T, F>(chunks, values.len())?;
-    // SAFETY: room for as many values, just taken, and so apart from them.
+    // SAFETY: room for this many values, just taken, and so apart from them.
     unsafe {
         (start.as_ptr()).copy_from_nonoverlapping(values.as_ptr(), values.len());
     }

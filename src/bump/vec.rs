@@ -210,7 +210,7 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         // Four at first, but not of large values.
         let first = (256 / size_of::<T>().max(1)).clamp(1, 4);
         let usual = needed.max(self.capacity.saturating_mul(2)).max(first);
-        // In a bounded arena what is left may be just enough.
+        // In a bounded arena the rest may be just enough.
         self.grow_to(usual).or_else(|error| match usual > needed {
             true => self.grow_to(needed),
             false => Err(error),
@@ -497,7 +497,7 @@ impl<T> Extend<T> for ArenaVec<'_, '_, T> {
     #[track_caller]
     fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
         let values = values.into_iter();
-        // A hint may be too high, and what there is may fit all the same.
+        // A hint may be too high, and the values may fit all the same.
         let _ = self.try_reserve(values.size_hint().0);
         for value in values {
             self.push(value);
@@ -552,7 +552,7 @@ pub(super) fn collect<T, F: Refusal>(
     let mut values = chunks.run(|| values.into_iter());
     let mut vec = ArenaVec::in_chunks(chunks);
     let least = chunks.run(|| values.size_hint().0);
-    // A hint may be too high, and what there is may fit all the same.
+    // A hint may be too high, and the values may fit all the same.
     let _ = vec.try_reserve(least);
     while let Some(value) = chunks.run(|| values.next()) {
         or_refuse::<F>(vec.try_reserve(1))?;

@@ -99,7 +99,7 @@ impl<R: References> ByteArena<R> {
 
     #[inline(always)]
     pub(super) fn core(&self) -> &ArenaCore<R> {
-        // SAFETY: it is there until this is dropped (`core-stays`).
+        // SAFETY: it is valid until this is dropped (`core-stays`).
         unsafe { self.core.as_ref() }
     }
 
@@ -367,7 +367,7 @@ impl<R: References> ByteArena<R> {
 
 impl<R: References> Drop for ByteArena<R> {
     fn drop(&mut self) {
-        // SAFETY: the core is there until the arena is dropped (`core-stays`), which is now;
+        // SAFETY: the core is valid until the arena is dropped (`core-stays`), which is now;
         // nothing uses the arena afterwards.
         unsafe { ArenaCore::close(self.core) };
     }

@@ -208,7 +208,7 @@ impl<R: References> ArenaCore<R> {
     }
 
     pub(super) fn classes(&self) -> &[Class<R>] {
-        // SAFETY: they stand after the core (`core-stays`); only Cells of theirs are written.
+        // SAFETY: they are after the core (`core-stays`); only Cells of theirs are written.
         unsafe { core::slice::from_raw_parts(self.classes.as_ptr(), self.class_count) }
     }
 
@@ -340,7 +340,7 @@ impl<R: References> ArenaCore<R> {
         let mut bytes = 0;
         for class in self.classes() {
             class.check(|header| {
-                // SAFETY: a free header is there (`free-once`).
+                // SAFETY: a free header is valid (`free-once`).
                 let it = unsafe { header.as_ref() };
                 assert!(it.is_free(), "free-once");
                 it.counts().check_free();
@@ -352,7 +352,7 @@ impl<R: References> ArenaCore<R> {
             for state in State::ALL {
                 let mut idle_bytes = 0;
                 for chunk in Chunk::list(class, state) {
-                    // SAFETY: on a list, so it is there (`chunk-listed`).
+                    // SAFETY: on a list, so it is valid (`chunk-listed`).
                     let it = unsafe { chunk.as_ref() };
                     let seen: BTreeSet<_> = self.directory.banked(it.top.get()).collect();
                     for header in Chunk::headers(chunk) {
@@ -542,7 +542,7 @@ impl<R: References> Class<R> {
     #[inline(always)]
     pub(super) fn pop_mutable(&self) -> Option<NonNull<Header<R>>> {
         let header = self.pop()?;
-        // SAFETY: a free header is there (`free-once`).
+        // SAFETY: a free header is valid (`free-once`).
         unsafe { header.as_ref() }.take();
         Some(header)
     }
@@ -557,7 +557,7 @@ impl<R: References> Class<R> {
     #[inline(always)]
     pub(super) unsafe fn pop_shared(&self, filled: u32) -> Option<NonNull<Header<R>>> {
         let header = self.pop()?;
-        // SAFETY: a free header is there (`free-once`).
+        // SAFETY: a free header is valid (`free-once`).
         unsafe { header.as_ref() }.take_shared(filled);
         Some(header)
     }
@@ -620,7 +620,7 @@ impl<R: References> Class<R> {
     /// The start of the wide hand, if there is one, to free it. `None` in a core whose chunks are
     /// fixed.
     pub(super) fn wide_hand(&self) -> Option<NonNull<u8>> {
-        // SAFETY: the null stands below the first entry, in the same block (`hand-places`).
+        // SAFETY: the null is below the first entry, in the same block (`hand-places`).
         (self.is_widened()).then(|| unsafe { self.bottom.get().sub(1).cast() })
     }
 
@@ -826,7 +826,7 @@ impl<R: References> Chunk<R> {
     }
 
     pub(super) fn class(&self) -> &Class<R> {
-        // SAFETY: a class is there as long as its chunks.
+        // SAFETY: a class is valid as long as its chunks.
         unsafe { self.class.get().as_ref() }
     }
 
@@ -888,7 +888,7 @@ impl<R: References> Chunk<R> {
         self.next.set(next);
         self.previous.set(None);
         if let Some(next) = next {
-            // SAFETY: on the list, so it is there (`chunk-listed`).
+            // SAFETY: on the list, so it is valid (`chunk-listed`).
             unsafe { next.as_ref() }.previous.set(Some(chunk));
         }
         if state == State::Idle {
@@ -901,12 +901,12 @@ impl<R: References> Chunk<R> {
     pub(super) fn unlink(&self) {
         let (class, next, previous) = (self.class(), self.next.take(), self.previous.take());
         match previous {
-            // SAFETY: on the list, so it is there (`chunk-listed`).
+            // SAFETY: on the list, so it is valid (`chunk-listed`).
             Some(previous) => unsafe { previous.as_ref() }.next.set(next),
             None => class.list(self.state.get()).set(next),
         }
         if let Some(next) = next {
-            // SAFETY: on the list, so it is there (`chunk-listed`).
+            // SAFETY: on the list, so it is valid (`chunk-listed`).
             unsafe { next.as_ref() }.previous.set(previous);
         }
         if self.state.get() == State::Idle {
@@ -938,7 +938,7 @@ impl<R: References> Chunk<R> {
 
     /// The headers that were made.
     pub(super) fn headers(chunk: NonNull<Self>) -> impl Iterator<Item = NonNull<Header<R>>> {
-        // SAFETY: the chunk is there, as each caller has it.
+        // SAFETY: the chunk is valid, as each caller has it.
         let made = unsafe { chunk.as_ref() }.made();
         (0..made).map(move |index| Self::header(chunk, index))
     }
@@ -1081,7 +1081,7 @@ impl<R: References> Header<R> {
 
     #[inline(always)]
     pub(super) fn class(&self) -> &Class<R> {
-        // SAFETY: the class is there as long as the headers of its chunks.
+        // SAFETY: the class is valid as long as the headers of its chunks.
         unsafe { self.class.as_ref() }
     }
 

@@ -128,7 +128,7 @@ impl<R: References> Buf<R> {
     #[inline]
     pub fn next_mut(&mut self) -> Result<Option<&mut Self>, SharedError> {
         let counts = self.header().counts();
-        // Else a position would lead to another reference, which reads the link.
+        // Else a position would resolve to another reference, which reads the link.
         if counts.is_unique() {
             counts.make_stale();
         }
@@ -188,7 +188,7 @@ impl<R: References> Buf<R> {
         if !header.counts().is_unique() {
             return Err(SharedError(()));
         }
-        // SAFETY: this is the one reference, borrowed as long as the result; no position leads
+        // SAFETY: this is the one reference, borrowed as long as the result; no position resolves
         // to another.
         Ok(Self::of_link_mut(unsafe { header.next_mut() }))
     }

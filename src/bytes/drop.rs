@@ -117,8 +117,8 @@ impl<R: References> ArenaCore<R> {
     unsafe fn free_chain(header: NonNull<Header<R>>) {
         let (mut header, mut freed) = (header, 0);
         loop {
-            // SAFETY: a header that is not free keeps its core, and this one's link is borrowed
-            // by no one, for it has no reference. One that is deferred is not used any more.
+            // SAFETY: a header that is not free keeps its core, and this one's link is borrowed by
+            // no one, because it has no reference. One that is deferred is not used any more.
             unsafe {
                 if freed >= LINKS && header.as_ref().next().is_some() && Self::defer(header) {
                     return;
@@ -201,7 +201,7 @@ impl<R: References> ArenaCore<R> {
     #[cold]
     #[inline(never)]
     unsafe fn pushed_last(class: NonNull<Class<R>>) {
-        // SAFETY: the class is there until the last buffer was counted out, which is below. It is
+        // SAFETY: the class is valid until the last buffer was counted out, which is below. It is
         // no reference in the call's arguments, which would have to outlive that.
         let it = unsafe { class.as_ref() };
         let core = it.core();
@@ -210,7 +210,7 @@ impl<R: References> ArenaCore<R> {
             // SAFETY: it was one of those that remained (precondition).
             unsafe { Self::ended(core) };
         } else {
-            // SAFETY: the core is there, as it is not closed (`core-stays`).
+            // SAFETY: the core is valid, as it is not closed (`core-stays`).
             unsafe { core.as_ref() }.bank_some(it);
         }
     }
@@ -222,7 +222,7 @@ impl<R: References> ArenaCore<R> {
     /// The conditions of [`give_back`](Self::give_back).
     #[inline]
     unsafe fn give_back_to_owner(header: NonNull<Header<R>>, class: NonNull<Class<R>>) {
-        // SAFETY: it is there until it is pushed, its class until this has left (`last-to-leave`).
+        // SAFETY: it is valid until it is pushed, its class until this has left (`last-to-leave`).
         unsafe {
             if !Self::push_returned(header, class) {
                 Self::leave(class);
@@ -238,7 +238,7 @@ impl<R: References> ArenaCore<R> {
     /// still be used if it was not pushed.
     #[inline(always)]
     unsafe fn push_returned(header: NonNull<Header<R>>, class: NonNull<Class<R>>) -> bool {
-        // SAFETY: it is there until it is pushed, its class until the caller has left
+        // SAFETY: it is valid until it is pushed, its class until the caller has left
         // (`last-to-leave`). No reference to either is held over the push.
         unsafe {
             let number = header.as_ref().number();
@@ -261,7 +261,7 @@ impl<R: References> ArenaCore<R> {
         if R::ATOMIC {
             // With its link: the arena's thread goes on with the chain when it makes this one free.
             //
-            // SAFETY: the caller has it, without a reference (precondition); so it is there until
+            // SAFETY: the caller has it, without a reference (precondition); so it is valid until
             // it is pushed, and its class until then.
             return unsafe { Self::push_returned(header, it.class_pointer()) };
         }
@@ -323,8 +323,9 @@ impl<R: References> ArenaCore<R> {
     ///
     /// [`next_returned`](Self::next_returned) returned it, and it is on no list any more.
     unsafe fn make_free(&self, header: NonNull<Header<R>>) {
-        // SAFETY: it is there, of this core, and in use until now; who gave it back does not use it
-        // any more. So no one borrows its link, which has a reference of the next one.
+        // SAFETY: it is valid, of this core, and in use until now; the thread that gave it back
+        // does not use it any more. So no one borrows its link, which has a reference of the next
+        // one.
         unsafe {
             let next = header.as_ref().next_mut().take();
             header.as_ref().set_free();
@@ -375,13 +376,14 @@ impl<R: References> ArenaCore<R> {
     ///
     /// The conditions of [`close`](Self::close).
     unsafe fn close_here(core: NonNull<Self>) {
-        // SAFETY: it is there until it is closed (`core-stays`).
+        // SAFETY: it is valid until it is closed (`core-stays`).
         let it = unsafe { core.as_ref() };
         if it.held.get() > 0 {
-            // Not by the lists of chunks, which change with what comes back.
+            // Not by the lists of chunks, which change with returned buffers.
             for header in it.directory().headers() {
-                // SAFETY: it is there (`page-headers`), and no class is closed yet, so the core
-                // stays. What a position had is given back, and it has it no more (`held-counted`).
+                // SAFETY: it is valid (`page-headers`), and no class is closed yet, so the core
+                // stays. What a position had is given back, and it no longer has it
+                // (`held-counted`).
                 unsafe {
                     while header.as_ref().counts().take_held() {
                         Self::drop_ref(header);
@@ -398,7 +400,7 @@ impl<R: References> ArenaCore<R> {
             class.close_hand();
         }
         if in_use == 0 {
-            // SAFETY: no buffer is left, and the arena is gone (`core-stays`).
+            // SAFETY: no buffer is left, and the arena is dropped (`core-stays`).
             unsafe { Self::free_all(core) };
         }
     }
@@ -410,7 +412,7 @@ impl<R: References> ArenaCore<R> {
     /// The buffer was in use, and no longer is; the caller does not use the core or the buffer any
     /// more.
     unsafe fn ended(core: NonNull<Self>) {
-        // SAFETY: it is there while buffers remain (`core-stays`).
+        // SAFETY: it is valid while buffers remain (`core-stays`).
         let remaining = unsafe { &core.as_ref().remaining };
         let left = remaining.load(Ordering::Relaxed) - 1;
         remaining.store(left, Ordering::Relaxed);
@@ -427,7 +429,7 @@ impl<R: References> ArenaCore<R> {
     ///
     /// The conditions of [`close`](Self::close).
     unsafe fn close_to_others(core: NonNull<Self>) {
-        // SAFETY: it is there until it is closed (`core-stays`).
+        // SAFETY: it is valid until it is closed (`core-stays`).
         let it = unsafe { core.as_ref() };
         let classes = it.classes();
         // Relaxed: no class is settled yet.
@@ -447,7 +449,7 @@ impl<R: References> ArenaCore<R> {
                 unsafe { Self::settled(core) };
             }
         }
-        // SAFETY: this call, which uses the core no more.
+        // SAFETY: this call, which no longer uses the core.
         unsafe { Self::settled(core) };
     }
 
@@ -459,7 +461,7 @@ impl<R: References> ArenaCore<R> {
     #[cold]
     #[inline(never)]
     unsafe fn leave(class: NonNull<Class<R>>) {
-        // SAFETY: the class is there until the caller has left; after the last one until it is
+        // SAFETY: the class is valid until the caller has left; after the last one until it is
         // settled, which is here.
         unsafe {
             let returns = NonNull::from(&(*class.as_ptr()).returns);
@@ -476,7 +478,7 @@ impl<R: References> ArenaCore<R> {
     ///
     /// Called once for each class, and by the drop; the caller does not use the core any more.
     unsafe fn settled(core: NonNull<Self>) {
-        // SAFETY: the core is there until the last one was here.
+        // SAFETY: the core is valid until the last one was here.
         let remaining = unsafe { &(*core.as_ptr()).remaining };
         // Release: what the caller did happens before the last one frees the memory; acquire: for
         // the last one.

@@ -142,7 +142,7 @@ impl Loc {
     #[inline]
     #[must_use]
     pub const fn from_raw([serial, place]: [u64; 2]) -> Self {
-        // 0 is the serial of what has none; this one is never given out.
+        // 0 is the serial of a buffer without one; this serial is never used.
         let serial = if serial == 0 { u64::MAX } else { serial };
         Loc { serial, place }
     }
@@ -342,7 +342,7 @@ impl ByteArena {
     #[inline(always)]
     pub fn resolve(&self, loc: Loc) -> Result<Buf, LocError> {
         let header = self.find(loc)?;
-        // SAFETY: it is there, and shared, for it has a serial (`serial-once`).
+        // SAFETY: it is valid, and shared, because it has a serial (`serial-once`).
         let at = unsafe { header.as_ref() };
         if loc.start() + loc.len() > at.filled() {
             return Err(LocError::Range);
@@ -376,7 +376,7 @@ impl ByteArena {
     /// ```
     pub fn release(&self, loc: Loc) -> Result<bool, LocError> {
         let header = self.find(loc)?;
-        // SAFETY: it is there, and shared (`serial-once`).
+        // SAFETY: it is valid, and shared (`serial-once`).
         let at = unsafe { header.as_ref() };
         if loc.start() + loc.len() > at.filled() {
             return Err(LocError::Range);
@@ -386,7 +386,7 @@ impl ByteArena {
         }
         let held = &self.core().held;
         held.set(held.get().saturating_sub(1));
-        // SAFETY: a position had it, and has it no more (`held-counted`).
+        // SAFETY: a position had it, and no longer has it (`held-counted`).
         Ok(unsafe { ArenaCore::drop_ref(header) })
     }
 
@@ -394,7 +394,7 @@ impl ByteArena {
     #[inline(always)]
     fn find(&self, loc: Loc) -> Result<NonNull<Header<Local>>, LocError> {
         if let Some(header) = self.core().directory().find(loc.number()) {
-            // SAFETY: the directory leads to headers that are there (`page-headers`).
+            // SAFETY: the directory leads to valid headers (`page-headers`).
             let counts = unsafe { header.as_ref() }.counts();
             // No position's serial is 0.
             if counts.serial() == loc.serial() {

@@ -117,16 +117,16 @@
 // | `arena.rs` | `ByteArena`, from which one thread allocates, and its builder |
 // | `buf.rs`, `chain.rs` | a buffer, which is filled and then shared; links from one to the next |
 // | `references.rs` | how references to a buffer are counted: `Local`, `Atomic` |
-// | `arena_core.rs` | what an arena and its buffers share: size classes, chunks, headers |
-// | `drop.rs` | how references, chains and arenas end |
-// | `refill.rs` | where free buffers come from if none is at hand |
-// | `sizes.rs` | which class a request takes |
+// | `arena_core.rs` | the data that an arena and its buffers share: size classes, chunks, headers |
+// | `drop.rs` | how references, chains and arenas are dropped |
+// | `refill.rs` | where free buffers come from if the hand of their class is empty |
+// | `sizes.rs` | the class of a request |
 // | `numbers.rs`, `loc.rs` | numbers of buffers; positions, which are made of them |
 // | `ring.rs` | the ring of one thread |
-// | `stats.rs` | the figures of an arena |
+// | `stats.rs` | the statistics of an arena |
 // | `views.rs` | typed views (feature `zerocopy`) |
 //
-// The way of a buffer through them stands in DESIGN.md, "A buffer through a `ByteArena`".
+// The way of a buffer through them is in DESIGN.md, "A buffer through a `ByteArena`".
 
 mod arena;
 mod arena_core;

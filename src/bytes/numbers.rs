@@ -162,7 +162,7 @@ impl<H, C> Directory<H, C> {
     pub(super) fn find(&self, number: u32) -> Option<NonNull<H>> {
         let page = self.pages.get((number >> PLACE_BITS) as usize)?;
         let offset = (number % PAGE_HEADERS) as usize * Self::HEADER_BYTES;
-        // SAFETY: the page leads to headers in a row, of as many bytes (`page-headers`).
+        // SAFETY: the page has headers in a row, of this many bytes (`page-headers`).
         (offset < page.bytes).then(|| unsafe { page.headers.byte_add(offset) })
     }
 
@@ -362,7 +362,7 @@ pub(super) struct Serials {
 
 /// Takes the next high word of the process, or `None` if all were taken.
 fn next_word(words: &Count) -> Option<u32> {
-    // Relaxed: each word is taken once (`word-once`), and nothing else is to be seen with it.
+    // Relaxed: each word is taken once (`word-once`), and no other memory is published with it.
     let next = |last: usize| Some(last + 1).filter(|&it| it < u32::MAX as usize);
     let before = words.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     before.ok().map(|before| before as u32 + 1)

@@ -315,7 +315,7 @@ impl References for Atomic {
 
     #[inline(always)]
     fn start(&self) {
-        // Relaxed: the caller alone has it, and who gets it from the caller finds this.
+        // Relaxed: the caller alone has it, and the thread that gets it from the caller finds this.
         self.count.store(1, Ordering::Relaxed);
         self.link.store(0, Ordering::Relaxed);
     }
@@ -335,8 +335,8 @@ impl References for Atomic {
 
     #[inline(always)]
     fn add(&self) {
-        // Relaxed: the caller's own reference keeps the count from its end; who gets the new
-        // one gets it from the caller.
+        // Relaxed: the caller's own reference keeps the count from its end; the thread that gets
+        // the new one gets it from the caller.
         if self.count.fetch_add(1, Ordering::Relaxed) >= MOST {
             self.saturate();
         }
@@ -391,8 +391,9 @@ impl References for Atomic {
     }
 
     fn set_aside(&self) -> bool {
-        // Relaxed: the ring's owner alone writes it while the buffer is in use, and who takes the
-        // buffer off the return stack finds what was written last, by the release of the push.
+        // Relaxed: the ring's owner alone writes it while the buffer is in use, and the thread that
+        // takes the buffer off the return stack finds what was written last, by the release of the
+        // push.
         let aside = self.link.load(Ordering::Relaxed) + 1;
         self.link.store(aside, Ordering::Relaxed);
         // Acquire: as in `is_unique`.

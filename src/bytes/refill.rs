@@ -98,7 +98,7 @@ impl<R: References> ArenaCore<R> {
         let touched = !self.source().populates();
         if touched {
             for header in self.free_headers(class).take(count) {
-                // SAFETY: a free header is there, and no one uses its bytes (`free-once`).
+                // SAFETY: a free header is valid, and no one uses its bytes (`free-once`).
                 unsafe { touch(header.as_ref().start(), 0, class.size()) };
             }
         }
@@ -134,7 +134,7 @@ impl<R: References> ArenaCore<R> {
         let Some(chunk) = { states }.find_map(|&state| Chunk::list(class, state).next()) else {
             return;
         };
-        // SAFETY: on a list, so it is there (`chunk-listed`).
+        // SAFETY: on a list, so it is valid (`chunk-listed`).
         let it = unsafe { chunk.as_ref() };
         match self.directory().draw(&it.top, BATCH) {
             Some(drawn) => {
@@ -165,7 +165,7 @@ impl<R: References> ArenaCore<R> {
         touched: bool,
     ) -> Range<u32> {
         let most = u32::try_from(most).unwrap_or(u32::MAX);
-        // SAFETY: on a list, so it is there (`chunk-listed`).
+        // SAFETY: on a list, so it is valid (`chunk-listed`).
         let it = unsafe { chunk.as_ref() };
         let made = it.made()..it.buffers().min(it.made().saturating_add(most));
         for index in made.clone() {
@@ -226,7 +226,7 @@ impl<R: References> ArenaCore<R> {
             let mut offset = header.addr().get().wrapping_sub(first);
             if offset >= bytes {
                 self.bank(page, bits);
-                // SAFETY: a header in the hand is there (`free-once`).
+                // SAFETY: a header in the hand is valid (`free-once`).
                 let number = unsafe { header.as_ref() }.number();
                 (page, first, bytes) = self.directory().page_of(number);
                 (bits, offset) = (0, header.addr().get() - first);
@@ -245,7 +245,7 @@ impl<R: References> ArenaCore<R> {
             return;
         }
         let chunk = self.directory().chunk_of(page);
-        // SAFETY: the chunk of headers that are there (`bank-bits`).
+        // SAFETY: the chunk of valid headers (`bank-bits`).
         unsafe {
             let it = chunk.as_ref();
             self.directory().bank(page, bits, &it.top);
@@ -258,7 +258,7 @@ impl<R: References> ArenaCore<R> {
     /// O(idle chunks).
     fn make_banked(&self, class: &Class<R>, most: usize, touched: bool) -> bool {
         let lists = [State::Fresh, State::Idle].map(|state| Chunk::list(class, state));
-        // SAFETY: on a list, so it is there (`chunk-listed`).
+        // SAFETY: on a list, so it is valid (`chunk-listed`).
         let is_unmade =
             |it: &NonNull<Chunk<R>>| unsafe { it.as_ref().made() < it.as_ref().buffers() };
         let Some(chunk) = { lists }.into_iter().flatten().find(is_unmade) else {
@@ -266,7 +266,7 @@ impl<R: References> ArenaCore<R> {
         };
         let made = self.make(class, chunk, most, touched);
         class.count_banked(made.len());
-        // SAFETY: as above; these headers are there (`headers-made`).
+        // SAFETY: as above; these headers are valid (`headers-made`).
         unsafe {
             let it = chunk.as_ref();
             for index in made.rev() {
@@ -284,7 +284,7 @@ impl<R: References> ArenaCore<R> {
         class: &'c Class<R>,
     ) -> impl Iterator<Item = NonNull<Header<R>>> + 'c {
         let lists = State::ALL.iter().map(|&state| Chunk::list(class, state));
-        // SAFETY: on a list, so it is there (`chunk-listed`).
+        // SAFETY: on a list, so it is valid (`chunk-listed`).
         let tops = lists
             .flatten()
             .map(|chunk| unsafe { chunk.as_ref() }.top.get());
@@ -316,7 +316,7 @@ impl<R: References> ArenaCore<R> {
         self.fixed.set(true);
         self.bank_hand(class, usize::MAX);
         while let Some(chunk) = Chunk::list(class, State::Idle).next() {
-            // SAFETY: on a list, so it is there (`chunk-listed`). All its headers are free, and in
+            // SAFETY: on a list, so it is valid (`chunk-listed`). All its headers are free, and in
             // the hand from now on.
             unsafe {
                 let it = chunk.as_ref();
@@ -377,7 +377,7 @@ impl<R: References> ArenaCore<R> {
         let blocks = Blocks::allocate(plan, self.source());
         let blocks = blocks.inspect_err(|_| self.counters().malloc_errs.add())?;
         self.widen_hand(class, class.buffers() + plan.buffers as usize);
-        // Last, for what the allocator adds to the arena takes room.
+        // Last, because what the allocator adds to the arena takes room.
         self.make_room(plan.buffers)?;
         // Again: the allocator may have used the arena.
         self.check_limits(plan)?;
@@ -469,14 +469,14 @@ impl<R: References> ArenaCore<R> {
     fn take_idle(&self, class: &Class<R>, least: u32) -> bool {
         let idle = |other| Chunk::list(other, State::Idle).next();
         let room = |chunk: &NonNull<Chunk<R>>| {
-            // SAFETY: on a list, so it is there (`chunk-listed`).
+            // SAFETY: on a list, so it is valid (`chunk-listed`).
             unsafe { chunk.as_ref() }.buffers_of(class.size())
         };
         let chunks = self.others(class).filter_map(idle);
         let Some(chunk) = chunks.max_by_key(room).filter(|it| room(it) >= least) else {
             return false;
         };
-        // SAFETY: on a list, so it is there (`chunk-listed`). It is idle, so no header of it is
+        // SAFETY: on a list, so it is valid (`chunk-listed`). It is idle, so no header of it is
         // used; it is put on a list again.
         unsafe {
             let it = chunk.as_ref();
@@ -540,7 +540,7 @@ impl<R: References> ArenaCore<R> {
     ///
     /// The chunk is from this core, and idle.
     unsafe fn remove(&self, chunk: NonNull<Chunk<R>>) -> Blocks {
-        // SAFETY: on a list, so it is there (`chunk-listed`); idle, so nothing uses it any more.
+        // SAFETY: on a list, so it is valid (`chunk-listed`); idle, so nothing uses it any more.
         unsafe {
             let it = chunk.as_ref();
             it.unlink();

@@ -164,7 +164,7 @@ impl<R: References> Ring<R> {
     /// Copies bytes into a buffer of the arena's one class.
     #[inline(always)]
     fn copy(&self, bytes: &[u8]) -> Result<Buf<R>, RequestError> {
-        // SAFETY: the arena is there, and so are its classes.
+        // SAFETY: the arena is valid, and so are its classes.
         let class = unsafe { self.class.as_ref() };
         // SAFETY: `push` has compared the length with `max_len`, for which there is room; the bytes
         // are filled just below.

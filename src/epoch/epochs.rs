@@ -44,7 +44,7 @@ static SLABS: Count = Count::new(0);
 /// Takes the number of the next slab, or `None` if all are taken.
 fn take_number(slabs: &Count) -> Option<u64> {
     let limit = (u64::MAX >> INDEX_BITS) as usize;
-    // Relaxed: each number is taken once, and nothing else is to be seen with it.
+    // Relaxed: each number is taken once, and no other memory is published with it.
     let next = |last: usize| last.checked_add(1).filter(|&next| next < limit);
     let last = slabs.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     last.ok().map(|last| last as u64 + 1)
@@ -1039,7 +1039,7 @@ impl Drop for EpochRecords {
     fn drop(&mut self) {
         for index in 0..self.table.len() {
             if let Some(record) = self.table.get(index) {
-                // SAFETY: written by `grow`, and the slab is gone.
+                // SAFETY: written by `grow`, and the slab is dropped.
                 drop(unsafe { record.into_record(self.classes, &self.source) });
             }
         }

@@ -119,15 +119,15 @@
 
 // | file | what |
 // |---|---|
-// | `mod.rs` | `Epochs`, and the end of its values in bulk |
-// | `key.rs` | `Epoch` and `EpochKey`; the word of a slot, and every step of it |
+// | `mod.rs` | `Epochs`, and how its values are dropped in bulk |
+// | `key.rs` | `Epoch` and `EpochKey`; the word of a slot, and all its transitions |
 // | `record.rs` | the records of epochs and chunks, and the chunks of an epoch |
-// | `store.rs` | all chunks: their memory, and those that no epoch has or needs |
+// | `store.rs` | all chunks: their memory, and the chunks that no epoch has or needs |
 // | `epochs.rs` | all epochs: the ring, insertion, closing |
-// | `contents.rs`, `values.rs`, `bytes.rs` | what a slab can have, and its size classes; `EpochSlab`; `EpochBytes` |
+// | `contents.rs`, `values.rs`, `bytes.rs` | the contents of a slab, and its size classes; `EpochSlab`; `EpochBytes` |
 // | `borrow.rs` | `Ref`, `RefMut`: tracked borrows |
 // | `enter.rs`, `scope.rs` | `EpochGuard` and epochs that calls run within; `Scope` |
-// | `options.rs`, `error.rs`, `stats.rs` | options; what can go wrong; figures, keys, and who pins what |
+// | `options.rs`, `error.rs`, `stats.rs` | options; errors; statistics, keys, and the values that pin chunks |
 
 mod borrow;
 mod bytes;

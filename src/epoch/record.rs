@@ -111,7 +111,7 @@ impl Deref for EpochPtr {
 
     #[inline(always)]
     fn deref(&self) -> &EpochRecord {
-        // SAFETY: there until the slab is gone, whose methods alone have such a pointer; all
+        // SAFETY: valid until the slab is dropped, whose methods alone have such a pointer; all
         // that changes is in cells.
         unsafe { self.0.as_ref() }
     }
@@ -191,7 +191,7 @@ impl EpochPtr {
     #[inline(always)]
     pub(super) unsafe fn list<'a>(self, class: usize) -> &'a List {
         // SAFETY: the slab has the class (precondition); the lists of its classes follow the
-        // header, and stay until the slab is gone.
+        // header, and stay until the slab is dropped.
         unsafe { self.0.add(1).cast::<List>().add(class).as_ref() }
     }
 
@@ -413,7 +413,7 @@ impl Deref for ChunkPtr {
 
     #[inline(always)]
     fn deref(&self) -> &Chunk {
-        // SAFETY: there until the slab is gone, whose methods alone have such a pointer; all
+        // SAFETY: valid until the slab is dropped, whose methods alone have such a pointer; all
         // that changes is in cells.
         unsafe { self.0.as_ref() }
     }
@@ -540,7 +540,7 @@ impl ChunkPtr {
     #[inline(always)]
     pub(super) fn word<'a>(self, slot: u32) -> &'a Cell<Word> {
         debug_assert!(slot < self.slots);
-        // SAFETY: written, and there until the slab is gone, whose guards do not outlive it.
+        // SAFETY: written, and valid until the slab is dropped, whose guards do not outlive it.
         unsafe { self.word_place(slot).as_ref() }
     }
 

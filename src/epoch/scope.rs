@@ -190,8 +190,8 @@ impl<T> Scope<'_, Values<T>> {
     #[expect(clippy::mut_from_ref, reason = "each call gives another value")]
     pub fn try_insert(&self, value: T) -> Result<&mut T, InsertError<T>> {
         let mut value = self.slab.try_insert_owned(self.epoch, value)?;
-        // SAFETY: the word says that the value is borrowed, so this is all that leads to it
-        // until the scope ends, which this reference does not outlive.
+        // SAFETY: the word says that the value is borrowed, so this is the only access to it until
+        // the scope ends, which this reference does not outlive.
         Ok(unsafe { value.as_mut() })
     }
 
@@ -361,8 +361,8 @@ impl Scope<'_, Bytes> {
     #[expect(clippy::mut_from_ref, reason = "each call gives another buffer")]
     pub fn try_alloc(&self, len: usize) -> Result<&mut [u8], InsertError> {
         let mut buffer = self.slab.try_alloc_owned(self.epoch, len)?;
-        // SAFETY: the word says that the buffer is borrowed, so this is all that leads to it
-        // until the scope ends, which this reference does not outlive.
+        // SAFETY: the word says that the buffer is borrowed, so this is the only access to it until
+        // the scope ends, which this reference does not outlive.
         Ok(unsafe { buffer.as_mut() })
     }
 
@@ -381,8 +381,8 @@ impl Scope<'_, Bytes> {
     #[expect(clippy::mut_from_ref, reason = "each call gives another buffer")]
     pub fn try_copy(&self, bytes: &[u8]) -> Result<&mut [u8], InsertError> {
         let mut buffer = self.slab.try_copy_owned(self.epoch, bytes)?;
-        // SAFETY: the word says that the buffer is borrowed, so this is all that leads to it
-        // until the scope ends, which this reference does not outlive.
+        // SAFETY: the word says that the buffer is borrowed, so this is the only access to it until
+        // the scope ends, which this reference does not outlive.
         Ok(unsafe { buffer.as_mut() })
     }
 

@@ -237,8 +237,8 @@ impl Store {
     /// Caches a chunk that belongs to no epoch and has no value; see [`trim`](Self::trim).
     pub(super) fn put(&self, chunk: ChunkPtr) {
         debug_assert!(chunk.epoch.get().is_none() && chunk.memory.get() == Memory::Committed);
-        // One that is retired stays where it is: on no list, with its memory, for the generations
-        // of its slots (`slot-generation-rises`).
+        // One that is retired stays where it is: on no list, with its memory, because of the
+        // generations of its slots (`slot-generation-rises`).
         if chunk.reopen() {
             let class = self.class(chunk.class as usize);
             chunk.next.set(class.cached.replace(Some(chunk)));
@@ -279,7 +279,7 @@ impl Store {
             _ => self.try_write(class, plan)?,
         };
         if !fits() {
-            // A chunk without memory is lost to no one.
+            // A chunk without memory stays usable.
             chunk.next.set(bare.replace(Some(chunk)));
             return Err(AllocError::Limit { bytes });
         }
@@ -309,7 +309,7 @@ impl Store {
             }
         };
         let index = self.table.len() as u64;
-        // SAFETY: given out once, of this layout; there until this is dropped (`record-blocks`).
+        // SAFETY: given out once, of this layout; valid until this is dropped (`record-blocks`).
         let chunk = unsafe { ChunkPtr::write(record, plan, class, self.place + index) };
         self.table.push(chunk);
         Ok(chunk)

@@ -115,7 +115,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Creates options without a choice: memory of the global allocator.
+    /// Creates options with their defaults: memory of the global allocator.
     ///
     /// If one of the other methods sets an option, the memory is from the system.
     ///

@@ -18,7 +18,7 @@ use crate::raw::touch::prefetch;
 
 /// The owner of a value in a [`Pool`](super::Pool): dropping it drops the value and frees its cell.
 ///
-/// Its size is that of a pointer, 8 bytes, or of two in a [`PoolStorage`](super::PoolStorage).
+/// It is one pointer, 8 bytes, or two for a pool in a [`PoolStorage`](super::PoolStorage).
 ///
 /// A box borrows its pool. So it cannot outlive the pool, and its cell is freed once, in the right
 /// pool. Its functions are associated functions, like those of `Box`, so that they hide no method

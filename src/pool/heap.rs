@@ -419,7 +419,7 @@ impl Geometry {
             slots: capacity,
             slot_bytes: self.cell,
         };
-        // No cell has to lead to the header.
+        // No cell needs to find the header.
         let align = if capacity == 0 { LINE } else { self.segment };
         // A last segment that is full reaches to its last cell.
         let before = capacity.saturating_sub(1) / self.cells;

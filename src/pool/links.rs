@@ -64,7 +64,7 @@ impl Links {
     #[inline(always)]
     pub(super) fn look(&self) -> Option<(NonNull<u8>, Link)> {
         let cell = self.head.get()?;
-        // SAFETY: by `free-links` it holds the next one, for no one has used it since.
+        // SAFETY: by `free-links` it holds the next one, because no one has used it since.
         Some((cell, unsafe { cell.cast::<Link>().read() }))
     }
 
@@ -174,7 +174,8 @@ impl Returned {
     /// The cell was taken from here, and not used since.
     #[inline]
     pub(super) unsafe fn next(cell: NonNull<u8>) -> Link {
-        // SAFETY: by `returned-links` it holds a link, and only who took it uses it (precondition).
+        // SAFETY: by `returned-links` it holds a link, and only the thread that took it uses it
+        // (precondition).
         unsafe { cell.cast::<Link>().read() }
     }
 }

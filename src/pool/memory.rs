@@ -27,7 +27,7 @@ use crate::error::AllocError;
 /// A kind of memory: [`Heap`](super::Heap) or [`InStorage`](super::InStorage). Sealed.
 //
 // A bound on it lets generic code call the methods of `Memory`, on a value of the kind. No one has
-// one: a pool lends its memory to nobody.
+// one: a pool does not lend its memory.
 pub trait PoolMemory: Memory {}
 
 /// The memory of a pool: its cells, and the list of free ones, last freed first.

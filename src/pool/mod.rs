@@ -181,10 +181,10 @@
 
 // | file | what |
 // |---|---|
-// | `memory.rs` | what a pool asks of its memory, and the cells that were never used |
-// | `heap.rs`, `options.rs` | memory that the pool allocates; how such pools are made |
+// | `memory.rs` | what a pool needs from its memory, and the cells that were never used |
+// | `heap.rs`, `options.rs` | memory that the pool allocates; constructors and builder of such pools |
 // | `storage.rs`, `links.rs` | the caller's memory; lists through the cells |
-// | `boxed.rs`, `send_box.rs` | `PoolBox`; boxes that may go to other threads |
+// | `boxed.rs`, `send_box.rs` | `PoolBox`; boxes that can be sent to other threads |
 // | `recycling.rs`, `aligned.rs` | `RecyclingPool`; a value on lines of its own |
 
 mod aligned;

@@ -18,9 +18,9 @@ use crate::{AccessError, SlotBox};
 /// An owning handle of a value that can be sent to another thread. Its size is 16 bytes.
 ///
 /// [`Slot::into_send`] makes it of a [`Slot`]. It owns its value exclusively, like a [`SlotBox`],
-/// and derefs to it. Dropping it, or [`into_inner`](Self::into_inner), ends the value on the
-/// current thread, and pushes the slot on the slab's return stack. While the slab lives, that takes
-/// no lock, no waiting and no call of the allocator.
+/// and derefs to it. Dropping it drops the value on the current thread, and
+/// [`into_inner`](Self::into_inner) moves it out. Both push the slot on the slab's return stack.
+/// While the slab lives, that takes no lock, no waiting and no call of the allocator.
 ///
 /// The slab's thread frees returned slots when it finds no other free one, or in
 /// [`reclaim`](TrackedSlab::reclaim). With the feature `std`, the slot of a handle that is dropped
@@ -319,7 +319,7 @@ impl<T> Deref for SendSlot<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the handle is there, and with it the value, which is its own.
+        // SAFETY: the handle exists, and with it the value, which is its own.
         unsafe { self.place.sent_value().as_ref() }
     }
 }
@@ -327,7 +327,7 @@ impl<T> Deref for SendSlot<T> {
 impl<T> DerefMut for SendSlot<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the handle is there, and with it the value, which is its own; it is borrowed
+        // SAFETY: the handle exists, and with it the value, which is its own; it is borrowed
         // exclusively.
         unsafe { self.place.sent_value().as_mut() }
     }

@@ -250,7 +250,7 @@ impl SharedRing {
     /// ```
     #[must_use]
     pub fn pop_wait_for(&self, limit: Duration) -> Option<SharedFrame> {
-        // A limit that no clock shows is none.
+        // A limit beyond the clock's range is no limit.
         self.wait_until(Instant::now().checked_add(limit))
     }
 

@@ -95,7 +95,7 @@ impl Word {
     /// Lets the value be found; the caller has the cell, and has written the value.
     #[inline(always)]
     pub(super) fn publish(&self, generation: u64) {
-        // Release: pairs with the acquire of each reader, and of who claims the end.
+        // Release: pairs with the acquire of each reader, and of the thread that claims the end.
         self.0.store(generation, Ordering::Release);
     }
 
@@ -103,8 +103,8 @@ impl Word {
     /// cell. Other threads may take the cell as soon as it is given to the map.
     #[inline(always)]
     pub(super) fn vacate(&self, generation: u64) {
-        // Relaxed: giving it to the map releases it; who comes by the key of an earlier value
-        // only learns that there is none.
+        // Relaxed: giving it to the map releases it; the thread that comes by the key of an earlier
+        // value only learns that there is none.
         self.0.store(generation | VACANT, Ordering::Relaxed);
     }
 
@@ -123,9 +123,9 @@ impl Word {
             if bits.wrapping_sub(generation) >= MOST_READERS {
                 return Err(why_no_reader(bits, generation));
             }
-            // Acquire: pairs with the release in `publish`; other changes of a word with a
-            // value are read-modify-writes, which do not stand in between. Relaxed where it
-            // fails: it is looked at again.
+            // Acquire: pairs with the release in `publish`; other changes of a word with a value
+            // are read-modify-writes, which do not intervene. Relaxed where it fails: it is looked
+            // at again.
             match self
                 .0
                 .compare_exchange_weak(bits, bits + 1, Ordering::Acquire, Ordering::Relaxed)
@@ -176,7 +176,7 @@ impl Word {
     /// has claimed the end of the value.
     #[inline(always)]
     pub(super) fn end_read(&self) -> bool {
-        // Release: pairs with the acquire of who claims the end.
+        // Release: pairs with the acquire of the thread that claims the end.
         let before = self.0.fetch_sub(1, Ordering::Release);
         debug_assert!(before & READERS != 0, "a reader ends twice");
         before & (REMOVED | READERS) == REMOVED | 1 && self.claim_as_last_reader()

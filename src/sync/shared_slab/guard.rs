@@ -232,7 +232,7 @@ impl<T, S: Deref<Target = SharedSlab<T>>> Deref for SharedRef<T, S> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: counted, so the value is there, and is not written to (`readers-keep-value`,
+        // SAFETY: counted, so the value exists, and is not written to (`readers-keep-value`,
         // `guard-counted`); the slab lives as long as the guard.
         unsafe { self.cell.value().as_ref() }
     }

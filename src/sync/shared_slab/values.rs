@@ -240,8 +240,8 @@ impl<T> SharedSlab<T> {
     #[must_use]
     pub fn get_mut(&mut self, key: SharedKey) -> Option<&mut T> {
         let (cell, generation) = self.locate(key)?;
-        // SAFETY: the value is there, and with the slab it is borrowed exclusively: guards that
-        // are still counted were forgotten, and cannot be used.
+        // SAFETY: the value exists, and with the slab it is borrowed exclusively: guards that are
+        // still counted were forgotten, and cannot be used.
         unsafe { (cell.word().has(generation)).then(|| cell.value().as_mut()) }
     }
 
@@ -335,7 +335,7 @@ impl<T> SharedSlab<T> {
     pub fn try_take(&self, key: SharedKey) -> Result<T, AccessError> {
         let (cell, generation) = self.locate(key).ok_or(AccessError::Missing)?;
         // SAFETY: allocated as long as the slab is (`block-of-cells`); if its end is claimed, the
-        // value is there and no one else's (`live-without-vacant`, `readers-keep-value`), and is
+        // value exists and has no other owner (`live-without-vacant`, `readers-keep-value`), and is
         // moved out before the cell is freed.
         unsafe {
             cell.word().take(generation)?;
@@ -521,8 +521,8 @@ impl<T> SharedSlab<T> {
                 index,
                 generation,
             };
-            // SAFETY: claimed, so the value is there and no one else's (`live-without-vacant`,
-            // `readers-keep-value`), and in no one's reach while its destructor runs
+            // SAFETY: claimed, so the value exists and has no other owner (`live-without-vacant`,
+            // `readers-keep-value`), and in reach of no thread while its destructor runs
             // (`cell-state-known`).
             unsafe { self.cell(index).value().drop_in_place() };
             core::mem::forget(taken);
@@ -599,7 +599,7 @@ struct Taken<'a, T> {
 impl<T> Drop for Taken<'_, T> {
     #[cold]
     fn drop(&mut self) {
-        // SAFETY: made by who has the cell; the value is gone, or was never made.
+        // SAFETY: made by the thread that has the cell; the value is gone, or was never made.
         unsafe { self.slab.free(self.index, self.generation) };
     }
 }
@@ -615,8 +615,8 @@ impl<T> Clearing<'_, T> {
         while self.next < self.slab.capacity() {
             let index = self.next;
             self.next += 1;
-            // SAFETY: below the capacity; exclusively borrowed, so that a value that is there
-            // has no readers but forgotten ones, and no one else ends it.
+            // SAFETY: below the capacity; exclusively borrowed, so that a value that exists has no
+            // readers but forgotten ones, and no one else ends it.
             unsafe {
                 let word = self.slab.cell(index).word();
                 if word.has_any() {

@@ -102,7 +102,7 @@ pub(super) fn make(
 impl End {
     #[inline(always)]
     pub(super) fn shared(&self) -> &Shared {
-        // SAFETY: there until this end is gone (`block-until-both`).
+        // SAFETY: valid until this end is gone (`block-until-both`).
         unsafe { self.shared.as_ref() }
     }
 

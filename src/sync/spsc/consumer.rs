@@ -71,7 +71,8 @@ impl Consumer {
         // Relaxed: only this end writes it.
         let head = self.end.shared().head.0.load(Ordering::Relaxed);
         if head != self.head {
-            // A frame was forgotten. It is no more, for this borrows the consumer too.
+            // A frame was forgotten. It does not exist any more, because this borrows the consumer
+            // too.
             self.give_back();
         }
         let thread = this_thread::number();

@@ -298,9 +298,9 @@ impl FreeMap {
     #[inline(always)]
     fn claim(&self, word: usize, bits: u64) -> bool {
         let left = bits & (bits - 1);
-        // Acquire: pairs with the release of who gave the cell; all changes of a word are
-        // read-modify-writes, so later ones of other cells do not stand in between.
-        // Relaxed where it fails: nothing was learnt.
+        // Acquire: pairs with the release of the thread that gave the cell; all changes of a word
+        // are read-modify-writes, so later ones of other cells do not intervene. Relaxed where it
+        // fails: nothing was learnt.
         let order = (Ordering::Acquire, Ordering::Relaxed);
         let claimed = (self.word(word))
             .compare_exchange(bits, left, order.0, order.1)
@@ -319,7 +319,7 @@ impl FreeMap {
     /// The cell is not in the map, and the caller gives it up.
     #[inline(always)]
     pub(crate) unsafe fn give(&self, index: usize) {
-        // SAFETY: the caller took the cell, and has it no more (precondition).
+        // SAFETY: the caller took the cell, and no longer has it (precondition).
         unsafe { self.give_at(self.home(), index) };
     }
 
@@ -341,8 +341,8 @@ impl FreeMap {
     #[inline(always)]
     unsafe fn give_to_word(&self, home: &Home, index: usize) {
         let word = index >> BITS;
-        // Release: pairs with the acquire of who takes the cell. Acquire: pairs with the second
-        // look of who closes this word (`listed-or-noted`).
+        // Release: pairs with the acquire of the thread that takes the cell. Acquire: pairs with
+        // the second look of the thread that closes this word (`listed-or-noted`).
         let before = (self.word(word)).fetch_or(1 << (index & 63), Ordering::AcqRel);
         debug_assert!(before & 1 << (index & 63) == 0, "given twice");
         self.list(word);
@@ -353,8 +353,8 @@ impl FreeMap {
     /// Lists a word on every level where it is not listed.
     #[inline(always)]
     fn list(&self, word: usize) {
-        // As in `list_from`; as a rule all of it is listed. The levels above are looked at too:
-        // who listed the word may be stopped before it lists those.
+        // As in `list_from`; as a rule all of it is listed. The levels above are looked at too: the
+        // thread that listed the word may be stopped before it lists those.
         let mut below = word;
         for level in 0..self.levels {
             let summary = self.summary(level, below >> FAN);
@@ -371,8 +371,8 @@ impl FreeMap {
     #[inline(never)]
     fn list_given(&self, word: usize, level: u32, below: usize) {
         self.list_from(level, below);
-        // The cell may be gone again, and who took it may have closed the word before it was
-        // listed. Relaxed: a search closes what is listed in vain.
+        // The cell may be gone again, and the thread that took it may have closed the word before
+        // it was listed. Relaxed: a search closes what is listed in vain.
         if self.word(word).load(Ordering::Relaxed) == 0 {
             self.close(word);
         }
@@ -382,10 +382,10 @@ impl FreeMap {
     fn list_from(&self, level: u32, mut below: usize) {
         for level in level..self.levels {
             let summary = self.summary(level, below >> FAN);
-            // Acquire: pairs with the release of who closed the summary's own bits above before
-            // this one was set, by its second look: that it is closed there is seen.
+            // Acquire: pairs with the release of the thread that closed the summary's own bits
+            // above before this one was set, by its second look: that it is closed there is seen.
             if summary.load(Ordering::Acquire) & bit_of(below) == 0 {
-                // Acquire: pairs with the second look of who closes this summary
+                // Acquire: pairs with the second look of the thread that closes this summary
                 // (`listed-or-noted`). Release: a search that sees the bit sees the cell, and does
                 // not close in vain.
                 summary.fetch_or(bit_of(below), Ordering::AcqRel);
@@ -462,7 +462,7 @@ impl FreeMap {
     /// below it is listed and empty, the first word of that one: closing it closes the summary too.
     fn descend(&self, level: u32, mut place: usize, first: usize) -> Option<usize> {
         for below in (0..=level).rev() {
-            // Acquire: pairs with the release of who cleared or set a bit.
+            // Acquire: pairs with the release of the thread that cleared or set a bit.
             let bits = self.summary(below, place).load(Ordering::Acquire);
             if bits == 0 && below == level {
                 return None;
@@ -533,8 +533,8 @@ impl FreeMap {
     #[inline(always)]
     fn word(&self, word: usize) -> &AtomicU64 {
         debug_assert!(word < word_count(self.capacity));
-        // SAFETY: hints, indices, notes and summaries lead to words that there are
-        // (`one-place-each`, `map-block`).
+        // SAFETY: hints, indices, notes and summaries lead to existing words (`one-place-each`,
+        // `map-block`).
         unsafe { self.words.add(word).as_ref() }
     }
 
@@ -542,7 +542,7 @@ impl FreeMap {
     #[inline(always)]
     fn summary(&self, level: u32, place: usize) -> &AtomicU64 {
         debug_assert!(level < self.levels);
-        // SAFETY: there are so many levels, and each begins at its offset (`map-block`).
+        // SAFETY: there are that many levels, and each begins at its offset (`map-block`).
         unsafe {
             let offset = *self.offsets.get_unchecked(level as usize) as usize;
             self.summaries.add(offset + place).as_ref()
@@ -558,7 +558,7 @@ impl FreeMap {
     }
 
     fn homes(&self) -> impl Iterator<Item = &Home> {
-        // SAFETY: there are so many (`map-block`).
+        // SAFETY: there are that many (`map-block`).
         (0..self.home_count).map(|home| unsafe { self.homes.add(home).as_ref() })
     }
 
@@ -676,9 +676,9 @@ impl Note {
             return false;
         }
         let noted = (free | NOTED_WORD).wrapping_add(word as u64 + 2);
-        // Acquire: pairs with the release in `end`: who acquires the end of this closing sees
-        // what those before it did, too. (No model notices: it takes four threads.) Who sees
-        // the bit that is cleared next sees this: that change releases it.
+        // Acquire: pairs with the release in `end`: the thread that acquires the end of this
+        // closing sees what those before it did, too. (No model notices: it takes four threads.)
+        // The thread that sees the bit that is cleared next sees this: that change releases it.
         let order = (Ordering::Acquire, Ordering::Relaxed);
         (self.0)
             .compare_exchange(free, noted, order.0, order.1)

@@ -830,7 +830,7 @@ impl Chunk {
     /// aligned to its header.
     fn layout_for(room: usize, align: usize) -> Result<Layout, AllocError> {
         let align = align.max(align_of::<Chunk>());
-        // What the header does not fill of the first multiple of the alignment.
+        // The part of the first multiple of the alignment that the header does not fill.
         let skipped = align - HEADER.min(align);
         HEADER
             .checked_add(skipped)

@@ -90,8 +90,8 @@ pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>
         if size_of::<T>() > size_of::<usize>() {
             return put_elsewhere::<T, F>(chunks, Held::new(value));
         }
-        // A value in one register stays there during the call, whose result is a place alone:
-        // with the refused value in it, the other path has an instruction more.
+        // A value in one register stays there during the call, which returns only a place: if it
+        // also returned the refused value, the other path would have one more instruction.
         return match chunks.take_elsewhere::<F>(End::High, layout) {
             Ok(place) => {
                 // SAFETY: room for a `T`, just taken and not handed out yet.

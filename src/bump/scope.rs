@@ -108,10 +108,9 @@ impl<'s> Scope<'s, '_> {
         impl Drop for Rewind<'_> {
             #[inline]
             fn drop(&mut self) {
-                // SAFETY: the checkpoint was taken below, of this arena. What was allocated
-                // since then lived for the inner scope's `'s`, which is over. That scope
-                // borrowed this one mutably, so nothing else used the arena, and scopes
-                // neither reset nor shrink it.
+                // SAFETY: the checkpoint was taken below, of this arena. Allocations since then
+                // lived for the inner scope's `'s`, which is over. That scope borrowed this one
+                // mutably, so nothing else used the arena, and scopes neither reset nor shrink it.
                 unsafe { self.0.chunks.rewind(self.1) };
             }
         }

@@ -229,8 +229,8 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
             }
         }
         let start = place::rooms::<T, Explains>(self.chunks, capacity)?;
-        // SAFETY: there are `len` values (`vec-room`). They move to room that was just taken, and
-        // so apart from the old one, and that is larger.
+        // SAFETY: there are `len` values (`vec-room`). They move to room that was just taken, which
+        // is larger, and does not overlap the old room.
         unsafe { start.copy_from_nonoverlapping(self.start, self.len) };
         self.start = start;
         self.capacity = capacity;

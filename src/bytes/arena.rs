@@ -29,8 +29,8 @@ pub struct ByteArena<R: References = Local> {
     core: NonNull<ArenaCore<R>>,
 }
 
-// SAFETY: by `owner-alone` what is not atomic is the thread's that has the arena, and after its
-// drop the last one's, after all others.
+// SAFETY: by `owner-alone` all data that is not atomic belongs to the thread that has the arena,
+// and after its drop to the thread that drops the last buffer, after all others.
 unsafe impl Send for ByteArena<Atomic> {}
 
 impl Default for ByteArena {

@@ -218,7 +218,7 @@ impl<R: References> ArenaCore<R> {
         if size > self.sizes.largest() {
             return None;
         }
-        // SAFETY: by `table-first` the tables name classes that are there.
+        // SAFETY: by `table-first` the tables name existing classes.
         let mut class = unsafe { self.classes.add(self.sizes.first(size)) };
         loop {
             // SAFETY: not past the last, in which the largest request fits (`sizes-increase`).
@@ -307,7 +307,7 @@ impl<R: References> ArenaCore<R> {
     #[cold]
     pub(super) unsafe fn free_all(core: NonNull<Self>) {
         // SAFETY: no one else uses any of it (`core-stays`). The blocks are freed with their
-        // layouts; a class has none of its own but a wide hand, and nothing to drop.
+        // layouts; a class has no block of its own except a wide hand, and nothing to drop.
         unsafe {
             let (layout, _) = layout::<R>(core.as_ref().class_count);
             for class in core.as_ref().classes() {
@@ -572,8 +572,8 @@ impl<R: References> Class<R> {
     #[inline(always)]
     pub(super) unsafe fn push(&self, header: NonNull<Header<R>>) -> bool {
         let place = self.top.get();
-        // SAFETY: there is room, for after each push that used the last place some were taken
-        // off (`hand-places`).
+        // SAFETY: there is room, because after each push that used the last place some entries were
+        // taken off (`hand-places`).
         let top = unsafe {
             place.write(Some(header));
             place.add(1)
@@ -626,7 +626,7 @@ impl<R: References> Class<R> {
 
     /// The bytes of a hand from which nothing is banked, with room for all buffers.
     pub(super) fn hand_of_all(&self) -> Option<Layout> {
-        // The null below, and a place that no push comes to.
+        // The null below, and a place that no push reaches.
         Layout::array::<Entry<R>>(self.buffers.get().checked_add(2)?).ok()
     }
 
@@ -871,7 +871,7 @@ impl<R: References> Chunk<R> {
     /// The chunks of a class in that state.
     pub(super) fn list(class: &Class<R>, state: State) -> impl Iterator<Item = NonNull<Self>> {
         let first = class.list(state).get();
-        // SAFETY: the chunks of a list are there (`chunk-listed`).
+        // SAFETY: the chunks of a list are valid (`chunk-listed`).
         core::iter::successors(first, |chunk| unsafe { chunk.as_ref() }.next())
     }
 
@@ -1108,7 +1108,7 @@ impl<R: References> Header<R> {
     #[inline(always)]
     pub(super) fn take_shared(&self, filled: u32) {
         debug_assert!(self.is_free());
-        // Where other threads count, no more than that it is not free.
+        // If other threads count, it only says that the header is not free.
         self.filled.set(if R::ATOMIC { 0 } else { filled });
         self.counts.start();
     }

@@ -301,7 +301,7 @@ impl<R: References> BufMut<R> {
     /// assert_eq!(*buf, [7]);
     /// ```
     pub fn spare_capacity_mut(&mut self) -> &mut [MaybeUninit<u8>] {
-        // SAFETY: it says nothing of them. They may be made uninitialised again.
+        // SAFETY: `false` is always allowed. The bytes may be made uninitialised again.
         unsafe { self.header().set_initialised(false) };
         self.bytes.spare_capacity_mut()
     }
@@ -340,7 +340,7 @@ impl<R: References> BufMut<R> {
     pub fn freeze(self) -> Buf<R> {
         let this = ManuallyDrop::new(self);
         let header = this.header();
-        // What lies before is initialised; the sum is not above the buffer's size.
+        // The bytes before are initialised; the sum is not above the buffer's size.
         header.share((this.before() + this.len()) as u32);
         // SAFETY: shared now, with this reference (`header-state`), and its bytes are filled
         // (`bytes-filled`).
@@ -351,7 +351,7 @@ impl<R: References> BufMut<R> {
 impl<R: References> Drop for BufMut<R> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: it is this buffer's, which is gone, and of its class.
+        // SAFETY: this buffer owned the header, which is from its class, and is dropped.
         unsafe { ArenaCore::free(self.header, self.class) };
     }
 }
@@ -495,8 +495,8 @@ impl<R: References> Buf<R> {
     /// The header is mutable, and has no other owner; its buffer has room for these bytes.
     #[inline(always)]
     pub(super) unsafe fn filled(header: NonNull<Header<R>>, bytes: &[u8]) -> Self {
-        // SAFETY: there is room (precondition); what is copied is not of the buffer, which no
-        // one else has.
+        // SAFETY: there is room (precondition); the copied bytes are not in the buffer, which has
+        // no other owner.
         unsafe {
             let buf = Self::of_bytes(header, bytes);
             header.as_ref().share(bytes.len() as u32);
@@ -512,8 +512,8 @@ impl<R: References> Buf<R> {
     /// count as filled. It has no other owner; its buffer has room for these bytes.
     #[inline(always)]
     pub(super) unsafe fn of_bytes(header: NonNull<Header<R>>, bytes: &[u8]) -> Self {
-        // SAFETY: there is room (precondition); what is copied is not of the buffer, which no
-        // one else has.
+        // SAFETY: there is room (precondition); the copied bytes are not in the buffer, which has
+        // no other owner.
         unsafe {
             let start = header.as_ref().start();
             copy(bytes.as_ptr(), start.as_ptr(), bytes.len());
@@ -799,7 +799,7 @@ impl<R: References> Buf<R> {
     #[inline]
     pub fn release(self) -> bool {
         let this = ManuallyDrop::new(self);
-        // SAFETY: this reference, which is gone.
+        // SAFETY: gives up this reference, which is not used any more.
         unsafe { ArenaCore::drop_ref(this.0.header) }
     }
 }
@@ -833,7 +833,7 @@ impl<R: References> Clone for Buf<R> {
 impl<R: References> Drop for Buf<R> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: this reference, which is gone.
+        // SAFETY: gives up this reference, which is not used any more.
         unsafe { ArenaCore::drop_quietly(self.0.header) };
     }
 }
@@ -942,8 +942,8 @@ impl<R: References> bytes::Buf for Buf<R> {
 }
 
 #[cfg(feature = "bytes")]
-// SAFETY: what `chunk_mut` returns are the unfilled bytes from the end of the filled ones on, so
-// those that were written there are the next ones that `advance_mut` says are filled.
+// SAFETY: `chunk_mut` returns the unfilled bytes from the end of the filled ones on, so bytes that
+// were written there are the next ones that `advance_mut` counts as filled.
 unsafe impl<R: References> bytes::BufMut for BufMut<R> {
     #[inline]
     fn remaining_mut(&self) -> usize {

@@ -31,7 +31,7 @@ impl<R: References> ArenaCore<R> {
     /// the last, the header is not used any more.
     #[inline(always)]
     pub(super) unsafe fn drop_ref(header: NonNull<Header<R>>) -> bool {
-        // SAFETY: the caller's reference keeps it there, until the count is written.
+        // SAFETY: the caller's reference keeps it valid until the count is written.
         let it = unsafe { header.as_ref() };
         Self::tallies_of(it).dec_refs.add::<R>();
         // SAFETY: the reference is counted out (precondition).
@@ -46,7 +46,7 @@ impl<R: References> ArenaCore<R> {
     /// The conditions of [`drop_ref`](Self::drop_ref).
     #[inline(always)]
     pub(super) unsafe fn drop_quietly(header: NonNull<Header<R>>) {
-        // SAFETY: the caller's reference keeps it there, until the count is written.
+        // SAFETY: the caller's reference keeps it valid until the count is written.
         let it = unsafe { header.as_ref() };
         Self::tallies_of(it).dec_refs.add::<R>();
         if it.counts().subtract() {
@@ -144,7 +144,7 @@ impl<R: References> ArenaCore<R> {
     ///
     /// A link had a reference to this header, and gives it up.
     unsafe fn end_of_link(header: NonNull<Header<R>>) -> Option<NonNull<Header<R>>> {
-        // SAFETY: the link's reference keeps it there (precondition).
+        // SAFETY: the link's reference keeps it valid (precondition).
         let it = unsafe { header.as_ref() };
         Self::tallies_of(it).dec_refs.add::<R>();
         if !(it.counts().subtract() && it.counts().is_over()) {
@@ -202,12 +202,12 @@ impl<R: References> ArenaCore<R> {
     #[inline(never)]
     unsafe fn pushed_last(class: NonNull<Class<R>>) {
         // SAFETY: the class is valid until the last buffer was counted out, which is below. It is
-        // no reference in the call's arguments, which would have to outlive that.
+        // passed as a pointer: a reference in the arguments would have to outlive that.
         let it = unsafe { class.as_ref() };
         let core = it.core();
         if it.is_closed() {
             it.discard();
-            // SAFETY: it was one of those that remained (precondition).
+            // SAFETY: it was one of the remaining buffers (precondition).
             unsafe { Self::ended(core) };
         } else {
             // SAFETY: the core is valid, as it is not closed (`core-stays`).
@@ -259,7 +259,7 @@ impl<R: References> ArenaCore<R> {
         // SAFETY: a header that is not free keeps its core.
         let it = unsafe { header.as_ref() };
         if R::ATOMIC {
-            // With its link: the arena's thread goes on with the chain when it makes this one free.
+            // With its link: the arena's thread continues with the chain when it frees this header.
             //
             // SAFETY: the caller has it, without a reference (precondition); so it is valid until
             // it is pushed, and its class until then.
@@ -293,7 +293,7 @@ impl<R: References> ArenaCore<R> {
             let Some((header, rest)) = self.next_returned(taken) else {
                 break;
             };
-            // Before what follows leaves the rest of the chain on it.
+            // Before the rest of the chain is left on the list below.
             list.set(rest);
             // SAFETY: taken off the list just now.
             unsafe { self.make_free(header) };
@@ -307,10 +307,10 @@ impl<R: References> ArenaCore<R> {
         let find = |number| {
             let header = self.directory().find(number);
             // SAFETY: the number of a header that was given back or left, so it is in use
-            // (`back-in-use`), and there (`page-headers`).
+            // (`back-in-use`), and valid (`page-headers`).
             unsafe { header.unwrap_unchecked() }
         };
-        // SAFETY: the header of a number that was given back or left is there (`page-headers`).
+        // SAFETY: the header of a number that was given back or left is valid (`page-headers`).
         let link = |number| unsafe { find(number).as_ref().counts().link() };
         let (number, rest) = taken.next(Packing::NONE, link)?;
         Some((find(number), rest))
@@ -348,7 +348,7 @@ impl<R: References> ArenaCore<R> {
             if more == 0 {
                 return count;
             }
-            // Again: the rest of a chain may be of a class that was looked at before.
+            // Again, because the rest of a chain may be in a class that was visited before.
             count += more;
         }
     }
@@ -382,7 +382,7 @@ impl<R: References> ArenaCore<R> {
             // Not by the lists of chunks, which change with returned buffers.
             for header in it.directory().headers() {
                 // SAFETY: it is valid (`page-headers`), and no class is closed yet, so the core
-                // stays. What a position had is given back, and it no longer has it
+                // stays. The references of positions are dropped, and no longer counted as theirs
                 // (`held-counted`).
                 unsafe {
                     while header.as_ref().counts().take_held() {
@@ -478,7 +478,7 @@ impl<R: References> ArenaCore<R> {
     ///
     /// Called once for each class, and by the drop; the caller does not use the core any more.
     unsafe fn settled(core: NonNull<Self>) {
-        // SAFETY: the core is valid until the last one was here.
+        // SAFETY: the core is valid until the last caller has been here.
         let remaining = unsafe { &(*core.as_ptr()).remaining };
         // Release: what the caller did happens before the last one frees the memory; acquire: for
         // the last one.

@@ -170,7 +170,8 @@ impl<H, C> Directory<H, C> {
     pub(super) fn headers(&self) -> impl Iterator<Item = NonNull<H>> + '_ {
         let pages = (0..self.pages.len()).filter_map(|index| self.pages.get(index));
         pages.flat_map(|page| {
-            // SAFETY: so many lie in a row (`page-headers`); of a page that is not in use none.
+            // SAFETY: this many headers are in a row (`page-headers`), and none in a page that is
+            // not in use.
             let header = move |offset| unsafe { page.headers.byte_add(offset) };
             (0..page.bytes).step_by(Self::HEADER_BYTES).map(header)
         })

@@ -235,7 +235,7 @@ impl References for Local {
 }
 
 impl Local {
-    // Not inlined, so that what calls it needs the count's place alone.
+    // Not inlined, so that the caller only needs the address of the count.
     #[cold]
     #[inline(never)]
     fn saturate(&self) {
@@ -328,15 +328,15 @@ impl References for Atomic {
     }
 
     fn count(&self) -> Option<usize> {
-        // Relaxed: a figure. The caller's own reference keeps it from its end.
+        // Relaxed: only a number. The caller's own reference keeps the count above 0.
         let count = self.count.load(Ordering::Relaxed);
         (count < MOST).then_some(count as usize)
     }
 
     #[inline(always)]
     fn add(&self) {
-        // Relaxed: the caller's own reference keeps the count from its end; the thread that gets
-        // the new one gets it from the caller.
+        // Relaxed: the caller's own reference keeps the count above 0, and another thread gets the
+        // new reference from the caller.
         if self.count.fetch_add(1, Ordering::Relaxed) >= MOST {
             self.saturate();
         }
@@ -344,24 +344,25 @@ impl References for Atomic {
 
     #[inline]
     fn subtract(&self) -> bool {
-        // The usual case costs no operation that writes: where the reference is the only one, and
-        // is being dropped, no other thread counts.
+        // The usual case needs no write: if the reference that is dropped is the only one, no other
+        // thread counts.
         if self.is_unique() {
             return true;
         }
-        // Told from this and not from what is counted below: from there on others may have
-        // given the buffer back, and to set the count again would be to write to what comes
-        // next. Those that looked before it came to `MOST` still count: fewer than threads.
-        // Relaxed: nothing is read by it.
+        // Decided from this value and not from the result of the subtraction below. After that,
+        // other threads may have returned the buffer, and setting the count would write to the
+        // buffer's next use. Threads that read the count before it reached `MOST` still subtract,
+        // but there are fewer of them than threads. Relaxed: nothing is read by it.
         if self.count.load(Ordering::Relaxed) >= MOST {
             return false;
         }
-        // Release: what was read through this reference happens before the buffer is used
-        // again; pairs with the acquire in `is_unique`, here and of the last one.
+        // Release: what was read through this reference happens before the buffer is used again;
+        // pairs with the acquire in `is_unique`, here and for the last reference.
         if self.count.fetch_sub(1, Ordering::Release) != 1 {
             return false;
         }
-        // Acquire: pairs with the release of all others. They are gone, so the count is 0.
+        // Acquire: pairs with the release of all other references. They were dropped, so the count
+        // is 0.
         self.count.load(Ordering::Acquire);
         true
     }
@@ -453,7 +454,7 @@ impl Tally {
     pub(super) fn add<R: References>(&self) {
         #[cfg(feature = "stats")]
         if R::ATOMIC {
-            // Relaxed, here and below: a figure.
+            // Relaxed, here and below: only statistics.
             self.0.fetch_add(1, Ordering::Relaxed);
         } else {
             let next = self.0.load(Ordering::Relaxed).wrapping_add(1);

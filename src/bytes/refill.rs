@@ -47,12 +47,12 @@ impl<R: References> ArenaCore<R> {
     #[inline(never)]
     pub(super) fn take_fresh(&self, class: &Class<R>) -> Result<NonNull<Header<R>>, RequestError> {
         loop {
-            // Several rounds only where the allocator uses the arena.
+            // More than one round only if the allocator uses the arena.
             if let Some(header) = self.take_made(class) {
                 return Ok(header);
             }
             if let Err(error) = self.add_chunk(class) {
-                // Of this class only if the allocator has freed one.
+                // From this class only if the allocator has freed a buffer.
                 return self.take_larger(class).ok_or_else(|| {
                     self.counters().pop_free_errs.add();
                     RequestError::Memory(error)
@@ -90,7 +90,7 @@ impl<R: References> ArenaCore<R> {
     /// enough numbers; no buffer is made then.
     pub(super) fn reserve(&self, class: &Class<R>, count: usize) -> Result<(), AllocError> {
         self.reclaim(class, usize::MAX);
-        // Else all memory there is would be taken, and touched, before a request fails.
+        // Otherwise all available memory would be taken, and touched, before a request fails.
         self.check_numbers(
             class,
             count.saturating_sub(class.buffers() - class.in_use()),
@@ -396,7 +396,7 @@ impl<R: References> ArenaCore<R> {
 
     /// Makes room in the directory for the buffers of a chunk.
     fn make_room(&self, buffers: u32) -> Result<(), AllocError> {
-        // Several rounds only where the allocator uses the arena, and takes the room that was
+        // More than one round only if the allocator uses the arena, and takes the room that was
         // made.
         while !self.directory().has_room(buffers) {
             self.directory().make_room(buffers)?;
@@ -434,14 +434,14 @@ impl<R: References> ArenaCore<R> {
             return Ok(());
         }
         let allocated = if self.check_limits(plan).is_ok() {
-            // The source has refused. It may have what this gives back to it.
+            // The source has refused. It may have the memory once this is returned to it.
             self.retry(class, plan)
         } else {
             self.allocate_smaller(class, plan)
         };
         match allocated {
             Some(Ok(())) => Ok(()),
-            // One that has room for fewer buffers than a new one.
+            // A chunk that has room for fewer buffers than a new one.
             _ if self.take_idle(class, 1) => Ok(()),
             Some(Err(error)) => Err(error),
             None => Err(error),
@@ -561,7 +561,7 @@ impl<R: References> ArenaCore<R> {
         }
         for class in self.classes() {
             self.bank_hand(class, usize::MAX);
-            // The source may use the arena, so that there are others: of those that there are now.
+            // The source may use the arena, which adds idle chunks: only those that are idle now.
             for _ in 0..Chunk::list(class, State::Idle).count() {
                 let Some(chunk) = Chunk::list(class, State::Idle).next() else {
                     break;
@@ -707,8 +707,8 @@ impl<R: References> Chunk<R> {
             directory.extend(before.number())
         };
         let size = self.class().size();
-        // SAFETY: the buffer is within the block, and no one's; the header's place is within
-        // the other (`chunk-blocks`).
+        // SAFETY: the buffer is within the block, and unused; the header's place is within the
+        // other block (`chunk-blocks`).
         unsafe {
             let start = self.data.add(index as usize * size);
             if touched {

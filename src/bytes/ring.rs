@@ -68,7 +68,7 @@ pub struct Ring<R: References = Local> {
     evicted: u64,
 }
 
-// SAFETY: the class is the arena's, which goes along; arena and entries are `Send`.
+// SAFETY: the class belongs to the arena, which is sent too; arena and entries are `Send`.
 unsafe impl Send for Ring<Atomic> {}
 
 /// The oldest entry, which a push overwrote.
@@ -185,8 +185,8 @@ impl<R: References> Ring<R> {
         let reusable = |buf: &Buf<R>| buf.is_of(self.class) && buf.may_be_overwritten();
         if self.entries.front().is_some_and(reusable) {
             self.evicted += 1;
-            // SAFETY: there is one, and its buffer is of the class, whose buffers have room for
-            // `max_len` bytes.
+            // SAFETY: there is an entry, and its buffer is from the class, whose buffers have room
+            // for `max_len` bytes.
             let len = unsafe {
                 let entry = self.entries.rotate();
                 let len = entry.len();
@@ -207,7 +207,7 @@ impl<R: References> Ring<R> {
             Err(error) => {
                 let evicted = self.evict_unread().ok_or(error)?;
                 let buf = self.copy(bytes)?;
-                // There is room: one was evicted at least.
+                // There is room: at least one entry was evicted.
                 self.entries.push(buf);
                 Ok(Some(evicted))
             }
@@ -542,7 +542,7 @@ impl<R: References> Build for Ring<R> {
         BuildError::in_range("max_len", max_len, 1, LARGEST)?;
         let buffers = entries + in_flight;
         let size = max_len.saturating_add(15) / 16 * 16;
-        // One chunk where that is not more than a chunk may have.
+        // One chunk if that does not exceed the limit of a chunk.
         let chunk_bytes = size.saturating_mul(buffers).min(size.max(LARGEST_CHUNK));
         let arena: ByteArena<R> = ByteArena::builder()
             .smallest(max_len)
@@ -685,7 +685,7 @@ struct Entries<T> {
     array: Block,
     capacity: usize,
     mask: usize,
-    // The number of the oldest value, and of the one to come: all that a push or a pop changes.
+    // The numbers of the oldest and of the next value, which are all that a push or a pop changes.
     // With the places and the length apart, a write and a read took a fifth longer.
     first: u64,
     next: u64,
@@ -759,8 +759,8 @@ impl<T> Entries<T> {
     #[inline(always)]
     unsafe fn push_within_capacity(&mut self, value: T) {
         debug_assert!(!self.is_full());
-        // SAFETY: a place without a value: the numbers of those that are there differ by less than
-        // the capacity (`entry-places`, `entry-numbers`).
+        // SAFETY: a place without a value: the numbers of existing values differ by less than the
+        // capacity (`entry-places`, `entry-numbers`).
         unsafe { self.place(self.next).write(value) };
         self.next += 1;
     }

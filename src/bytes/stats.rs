@@ -124,7 +124,7 @@ impl Stats {
             size_classes: core.classes().len() as u64,
             requests: allocs + too_large_errs + pop_free_errs,
             allocs,
-            // Each buffer that was handed out and is not in use came back, once.
+            // Each buffer that was handed out and is not in use was freed, once.
             frees: allocs - in_use,
             #[cfg(feature = "stats")]
             add_refs: tallies.add_refs.get(),

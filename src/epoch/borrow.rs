@@ -204,7 +204,7 @@ impl<T: ?Sized> Deref for Ref<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: there, and not written to, while this reader is counted (`word-says-value`,
+        // SAFETY: valid, and not written to, while this reader is counted (`word-says-value`,
         // `guards-exclude`).
         unsafe { self.value.as_ref() }
     }
@@ -215,8 +215,8 @@ impl<T: ?Sized> Deref for RefMut<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: there, and reached through this alone, while there is this writer
-        // (`word-says-value`, `guards-exclude`).
+        // SAFETY: valid, and only reached through this writer while it exists (`word-says-value`,
+        // `guards-exclude`).
         unsafe { self.value.as_ref() }
     }
 }
@@ -224,8 +224,8 @@ impl<T: ?Sized> Deref for RefMut<'_, T> {
 impl<T: ?Sized> DerefMut for RefMut<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: there, and reached through this alone, while there is this writer
-        // (`word-says-value`, `guards-exclude`).
+        // SAFETY: valid, and only reached through this writer while it exists (`word-says-value`,
+        // `guards-exclude`).
         unsafe { self.value.as_mut() }
     }
 }

@@ -540,7 +540,7 @@ impl EpochBytes {
 /// Copies bytes to a cell, which was claimed, and has room for them because of its class.
 #[inline(always)]
 fn copy_of(bytes: &[u8]) -> impl FnOnce(NonNull<u8>) + '_ {
-    // SAFETY: there is room, and no one else has the cell, so it is none of `bytes`.
+    // SAFETY: there is room, and no other code has the cell, so it does not overlap `bytes`.
     move |cell| unsafe { cell.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) }
 }
 

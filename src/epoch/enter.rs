@@ -241,7 +241,7 @@ impl<C: Contents> Drop for EpochGuard<'_, C> {
         if self.slab.close(self.epoch) == Err(EpochError::Entered) {
             self.slab.raw.close_when_left(self.epoch);
         }
-        // Another error says that it was closed by name.
+        // Any other error means that it was closed by name.
     }
 }
 

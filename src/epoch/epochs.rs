@@ -646,7 +646,7 @@ impl RawEpochs {
         }
         let bytes = match error {
             AllocError::Limit { .. } => self.store.excess(class),
-            // The source may have it once it has as much back.
+            // The source may have the memory once that much was returned to it.
             _ => self.store.plan(class).data.size(),
         };
         if self.store.free_bytes(class) < bytes {
@@ -882,7 +882,7 @@ impl EpochRecords {
     /// The record of that epoch, if it takes insertions.
     #[inline(always)]
     pub(super) fn find_open(&self, epoch: Epoch) -> Option<EpochPtr> {
-        // Of another slab it is beyond all records.
+        // A place from another slab is beyond all records.
         let index = usize::try_from(epoch.place() ^ self.place).ok()?;
         let record = self.table.get(index)?;
         (record.open.get() == epoch.generation()).then_some(record)
@@ -901,7 +901,7 @@ impl EpochRecords {
     #[cold]
     fn grow(&self) -> Result<(), AllocError> {
         let record = EpochPtr::allocate(self.classes, &self.source)?;
-        // Again where the allocator has used the room.
+        // Again if the allocator has used the room.
         while self.table.len() == self.table.capacity() {
             self.table.try_reserve(self.table.len() + 1)?;
         }
@@ -949,7 +949,7 @@ impl EpochRecords {
         let record = self.spare.get()?;
         self.spare.set(record.next_free.take());
         self.spares.set(self.spares.get() - 1);
-        // 2^64 epochs last for 500 years of one in a nanosecond.
+        // 2^64 epochs last for 500 years at one a nanosecond.
         self.last.set(self.last.get() + 1);
         record.set_open(self.last.get(), kind, opened_at);
         Some(record)

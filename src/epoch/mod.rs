@@ -665,8 +665,8 @@ impl<C: Contents> Doomed<'_, C> {
                     let slot = self.slot;
                     self.slot += 1;
                     if chunk.word(slot).get().is_doomed() {
-                        // SAFETY: initialised (`word-says-value`), and each slot has its turn once;
-                        // the chunk is no one else's until it is put away below.
+                        // SAFETY: initialised (`word-says-value`), and each slot is visited once;
+                        // no other code has the chunk until it is put away below.
                         unsafe { C::drop_in_place(chunk.cell(slot, bytes)) };
                     }
                 }

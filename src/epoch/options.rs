@@ -62,7 +62,7 @@ fn check_reserve(chunks: usize, plan: &Plan, max_bytes: usize) -> Result<(), Bui
         };
         return Err(too_many.into());
     }
-    // Not more than what was multiplied above.
+    // Not more than the product above.
     let bytes = plan.data.size() * chunks;
     if bytes > max_bytes {
         return Err(AllocError::Limit { bytes }.into());

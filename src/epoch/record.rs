@@ -568,8 +568,8 @@ impl ChunkPtr {
     #[inline(always)]
     pub(super) fn cell(self, slot: u32, bytes: usize) -> NonNull<u8> {
         debug_assert!(slot < self.slots);
-        // SAFETY: of a chunk with memory within it (`chunk-memory`); else, with `wrapping`, no more
-        // than an address.
+        // SAFETY: if the chunk has memory, this is within it (`chunk-memory`). Otherwise, with
+        // `wrapping`, it is only an address.
         unsafe {
             let cell = self.data.get().as_ptr().wrapping_add(slot as usize * bytes);
             NonNull::new_unchecked(cell)
@@ -651,7 +651,7 @@ impl ChunkPtr {
         self.word(slot).set(vacated.freed(END));
         self.usable.set(self.usable.get() - 1);
         if !self.pinned.get() && !self.has_room() {
-            // One value less, and one slot: it is as full as before.
+            // One value and one slot less: it is as full as before.
             return false;
         }
         self.count.set(self.count.get() - 1);

@@ -130,10 +130,11 @@ impl Store {
     /// The chunk and the slot of a key, if they exist.
     #[inline(always)]
     pub(super) fn find(&self, key: EpochKey) -> Option<(ChunkPtr, u32)> {
-        // Of another slab it is beyond all chunks.
+        // A place from another slab is beyond all chunks.
         let index = usize::try_from(key.place() ^ self.place).ok()?;
         let (chunk, slot) = (self.table.get(index)?, key.slot());
-        // As words: callers index by the slot, and of a narrower one the compiler makes both.
+        // As words: callers index by the slot, and for a narrower type the compiler keeps both
+        // widths.
         (u64::from(slot) < u64::from(chunk.slots)).then_some((chunk, slot))
     }
 
@@ -237,7 +238,7 @@ impl Store {
     /// Caches a chunk that belongs to no epoch and has no value; see [`trim`](Self::trim).
     pub(super) fn put(&self, chunk: ChunkPtr) {
         debug_assert!(chunk.epoch.get().is_none() && chunk.memory.get() == Memory::Committed);
-        // One that is retired stays where it is: on no list, with its memory, because of the
+        // A retired chunk stays as it is, on no list and with its memory, because of the
         // generations of its slots (`slot-generation-rises`).
         if chunk.reopen() {
             let class = self.class(chunk.class as usize);
@@ -293,7 +294,7 @@ impl Store {
     fn try_write(&self, class: usize, plan: &Plan) -> Result<ChunkPtr, AllocError> {
         let layout = plan.record_layout();
         let spare = &self.class(class).records;
-        // Again where the allocator has used the room, or the records.
+        // Again if the allocator has used the room, or the records.
         let record = loop {
             if self.table.len() >> INDEX_BITS != 0 {
                 let bytes = layout.size();
@@ -374,7 +375,7 @@ impl Store {
         if self.source.page_size().is_none() {
             block = chunk.take_block(&class.plan, &self.source);
         } else if !chunk.discard(&class.plan, &self.source) {
-            // Locked pages stay, so nothing is gained with the others.
+            // Locked pages stay, so freeing the others gains nothing.
             self.put(chunk);
             return false;
         }
@@ -560,7 +561,7 @@ impl RecordBlocks {
         };
         let wanted = spare.given.get().clamp(1, MOST);
         let (count, block) = block(wanted).or_else(|_: AllocError| block(1))?;
-        // Again where the allocator has used the room.
+        // Again if the allocator has used the room.
         while self.blocks.len() == self.blocks.capacity() {
             self.blocks.try_reserve(self.blocks.len() + 1)?;
         }

@@ -310,7 +310,7 @@ impl<T> EpochSlab<T> {
     pub fn try_take(&self, key: EpochKey) -> Result<T, AccessError> {
         let (chunk, slot) = self.raw.idle(key)?;
         // SAFETY: idle, so there is a value (`word-says-value`), which leaves: its cell is vacant
-        // from here on, and may be gone with its chunk.
+        // from here on, and may be freed with its chunk.
         let value = unsafe { Self::value(chunk, slot).read() };
         self.raw.push(chunk, slot, key.word());
         Ok(value)

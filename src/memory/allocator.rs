@@ -100,8 +100,8 @@ impl fmt::Debug for PageAllocator {
     }
 }
 
-// SAFETY: a block stays where it is until it is deallocated, for its source lives as
-// long as a clone of this; clones are the same place.
+// SAFETY: a block stays where it is until it is deallocated, because its source lives as long as a
+// clone of this; clones share the source.
 unsafe impl Allocator for PageAllocator {
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, Refusal> {
         let block = Block::allocate(layout, &self.source).map_err(|_| Refusal)?;
@@ -146,9 +146,9 @@ pub struct FromAllocator<A>(
     pub A,
 );
 
-// SAFETY: what an allocator returns has the layout that was asked for and is valid
-// until it is deallocated, while the allocator lives, which this has. If
-// `deallocate` unwinds the program ends.
+// SAFETY: what an allocator returns has the layout that was asked for and is valid until it is
+// deallocated, while the allocator lives, which this owns. If `deallocate` unwinds the program
+// ends.
 unsafe impl<A: Allocator + Send + Sync + 'static> MemorySource for FromAllocator<A> {
     fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         match self.0.allocate(layout) {

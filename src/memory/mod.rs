@@ -56,7 +56,7 @@
 //! faults, even in steady operation. A child of a process with several threads should only `exec`:
 //! a lock that another thread held during the fork is never released.
 
-// `allocator.rs`: `PageAllocator` and `FromAllocator`. What is here is the interface of `raw/`.
+// `allocator.rs`: `PageAllocator` and `FromAllocator`. This file is the interface of `raw/`.
 
 #![allow(
     clippy::disallowed_types,

@@ -51,7 +51,8 @@ use crate::raw::stack::{FreeStack, Lowered};
 
 /// The memory of a pool on the heap, with a free list of 8 bytes a cell outside of the cells. Boxes
 /// have 8 bytes.
-// Untyped, so that its drop asks nothing of the values' type: they may own boxes of their own pool.
+// Untyped, so that dropping it does not involve the values' type: values may own boxes of their own
+// pool.
 #[derive(Debug)]
 pub struct Heap {
     body: NonNull<Body>,
@@ -59,8 +60,8 @@ pub struct Heap {
 
 impl PoolMemory for Heap {}
 
-// SAFETY: a marker, for others: no one but its pool has a value of it or a reference to one, and a
-// pool says itself which threads may have it.
+// SAFETY: other code only uses it as a marker: only its pool has a value of it or a reference to
+// one, and a pool's own impls say which threads may have the pool.
 unsafe impl Send for Heap {}
 // SAFETY: as above.
 unsafe impl Sync for Heap {}
@@ -367,15 +368,15 @@ impl Geometry {
             Some(bytes) => bytes.checked_next_power_of_two(),
             None => None,
         };
-        // Of larger cells there is no memory for eight, and so for one pool: its
+        // If cells are larger, there is no memory for eight of them, and so none for a pool: its
         // layout is refused.
         let segment = match segment {
             Some(bytes) if bytes > LEAST_SEGMENT => bytes,
             Some(_) => LEAST_SEGMENT,
             None => 1 << (usize::BITS - 1),
         };
-        // There may be no room for one such cell. It counts, so that it is refused for
-        // its bytes.
+        // There may be no room for even one such cell. It counts as one, so that the pool is
+        // refused because of its bytes.
         let cells = match (segment - header) / size {
             0 => 1,
             cells => cells,
@@ -492,7 +493,7 @@ mod tests {
             let geometry = geometry(size, align);
             assert!(geometry.segment.is_power_of_two() && geometry.cells >= LEAST_CELLS);
             assert_eq!(geometry.layout(0).unwrap().size(), geometry.header);
-            // About the beginning and the end of the first segments.
+            // Cells near the beginning and the end of the first segments.
             let mut end = 0;
             for segment in 0..3 {
                 let first = segment * geometry.cells;
@@ -523,7 +524,7 @@ mod tests {
             (geometry(8, 8), isize::MAX as usize / 8 + 1),
             (geometry(1 << 16, 8), usize::MAX / 2),
             (geometry(half, 1), 1),
-            // No power of two has room for it: that was a division by zero.
+            // No power of two has room for it, which once caused a division by zero.
             (geometry(isize::MAX as usize, 1), 1),
             (geometry(isize::MAX as usize, 1), usize::MAX),
         ] {

@@ -82,8 +82,9 @@ pub struct SendBox<T> {
 
 const _: () = assert!(size_of::<SendBox<u64>>() == 2 * size_of::<usize>());
 
-// SAFETY: the value is owned, and may go to another thread; of what it shares with its pool the box
-// uses only what others may use at once (`returned-shared`).
+// SAFETY: the value is owned, and can be sent to another thread. Of the data that the box shares
+// with its pool, it uses only the part that other threads may use at the same time
+// (`returned-shared`).
 unsafe impl<T: Send> Send for SendBox<T> {}
 // SAFETY: by reference only the value is used.
 unsafe impl<T: Sync> Sync for SendBox<T> {}

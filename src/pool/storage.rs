@@ -166,7 +166,7 @@ impl<T, const N: usize> PoolStorage<T, N> {
     #[cfg(feature = "alloc")]
     #[expect(clippy::disallowed_types, reason = "the box is the user's")]
     pub fn try_boxed() -> Result<Box<Self>, AllocError> {
-        // Its flag has a size, so it is never of none.
+        // The flag has a size, so the layout never has the size 0.
         let start = Source::GLOBAL.allocate(Layout::new::<Self>())?;
         let storage = start.cast::<Self>().as_ptr();
         // SAFETY: from the global allocator, with the layout of `Self`. All fields but the flag
@@ -281,8 +281,8 @@ pub struct InStorage {
 
 impl PoolMemory for InStorage {}
 
-// SAFETY: a marker, for others: no one but its pool has a value of it or a reference to one, and a
-// pool says itself which threads may have it.
+// SAFETY: other code only uses it as a marker: only its pool has a value of it or a reference to
+// one, and a pool's own impls say which threads may have the pool.
 unsafe impl Send for InStorage {}
 // SAFETY: as above.
 unsafe impl Sync for InStorage {}

@@ -173,7 +173,7 @@
 //! no model notices. No atomic operation waits; a compare-exchange is repeated if another thread
 //! was faster.
 
-// `send_slot.rs`: values that other threads end; `shared_slab/`: the slab that threads share;
+// `send_slot.rs`: values that other threads drop; `shared_slab/`: the slab that threads share;
 // `spsc/`, `shared_ring.rs`: the rings of two threads, and of many.
 
 mod send_slot;

@@ -75,8 +75,8 @@ pub struct SendSlot<T> {
 
 const _: () = assert!(size_of::<SendSlot<u64>>() == 2 * size_of::<usize>());
 
-// SAFETY: the value is owned, and may go to another thread; of what it shares with its slab
-// the handle uses only what others may use at once (`sent-parts`).
+// SAFETY: the value is owned, and can be sent to another thread. Of the data that the handle shares
+// with its slab, it uses only the part that other threads may use at the same time (`sent-parts`).
 unsafe impl<T: Send> Send for SendSlot<T> {}
 // SAFETY: by reference the value is read, and the key, which is not written.
 unsafe impl<T: Sync> Sync for SendSlot<T> {}
@@ -154,7 +154,8 @@ impl<T> SendSlot<T> {
     #[inline]
     pub fn retire(sent: Self) -> Result<(), Self> {
         let place = Self::into_place(sent);
-        // SAFETY: the handle has ended without a drop; where the slab refuses it, it is one again.
+        // SAFETY: the handle has ended without a drop; if the slab refuses it, it is a handle
+        // again.
         if unsafe { place.retire_sent() } {
             Ok(())
         } else {
@@ -305,8 +306,8 @@ impl<T, M: Memory> TrackedSlab<T, M> {
             return Err(sent);
         }
         let place = SendSlot::into_place(sent);
-        // SAFETY: the handle ends and becomes the slot. Its slab is this one, which is there,
-        // and does not leave its thread.
+        // SAFETY: the handle ends and becomes the slot. Its slab is this one, which is valid, and
+        // does not leave its thread.
         unsafe {
             place.receive();
             Ok(Slot::new(place))

@@ -59,7 +59,7 @@ pub struct SharedRing {
     state: Mutex<State>,
     /// Notified if a reader waits, once for each entry, and when the ring is closed.
     pushed: Condvar,
-    // What does not change, and is read without the lock.
+    // Fields that do not change, and are read without the lock.
     capacity: usize,
     max_len: usize,
     bytes: usize,
@@ -158,7 +158,7 @@ impl SharedRing {
     #[inline(never)]
     fn lock_after_pauses(&self) -> MutexGuard<'_, State> {
         for pauses in PAUSES {
-            // Without a look at the lock: to read it takes its line from the thread that has it.
+            // Without reading the lock, which would take its line from the thread that has it.
             for _ in 0..pauses {
                 hint::spin_loop();
             }
@@ -448,7 +448,7 @@ impl fmt::Debug for SharedRing {
         let state = self.lock();
         let (len, closed) = (state.ring.len(), state.closed);
         let (pushed, evicted) = (state.ring.pushed(), state.ring.evicted());
-        // What is written to may use the ring.
+        // The formatter's output may use the ring.
         drop(state);
         f.debug_struct("SharedRing")
             .field("len", &len)

@@ -193,7 +193,7 @@ impl Word {
     /// Removes the value of this generation.
     #[inline(always)]
     pub(super) fn remove(&self, generation: u64) -> Removal {
-        // Without a look beforehand: as a rule no one reads it.
+        // Without a load first, because usually the value has no readers.
         match self.mark_removed(generation, generation) {
             Ok(()) => Removal::Claimed,
             Err(bits) => self.remove_from(generation, bits),
@@ -247,7 +247,7 @@ impl Word {
     /// Whether there is a value of this generation that is not removed.
     #[inline(always)]
     pub(super) fn has(&self, generation: u64) -> bool {
-        // Relaxed: a figure of the past, by the time it is returned.
+        // Relaxed: the result may be outdated by the time it is returned.
         self.0.load(Ordering::Relaxed).wrapping_sub(generation) <= MOST_READERS
     }
 
@@ -260,7 +260,7 @@ impl Word {
 
     /// The number of generations that are used up, including that of a value.
     pub(super) fn used_generations(&self, low_bits: u32) -> u64 {
-        // Relaxed: a figure for people.
+        // Relaxed: only statistics.
         let bits = self.0.load(Ordering::Relaxed);
         (bits >> low_bits) - u64::from(bits & VACANT != 0)
     }

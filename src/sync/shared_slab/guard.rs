@@ -57,8 +57,8 @@ pub struct SharedRef<T, S: Deref<Target = SharedSlab<T>> = Arc<SharedSlab<T>>> {
     slab: S,
 }
 
-// SAFETY: it gives a reference to the value (`Sync`), and may drop it (`Send`). What keeps the
-// slab may be sent by itself.
+// SAFETY: it gives a reference to the value (`Sync`), and may drop it (`Send`). The reference or
+// `Arc` that keeps the slab can be sent too.
 unsafe impl<T: Send + Sync, S: Deref<Target = SharedSlab<T>> + Send> Send for SharedRef<T, S> {}
 // SAFETY: as above; a clone may drop the value on another thread.
 unsafe impl<T: Send + Sync, S: Deref<Target = SharedSlab<T>> + Sync> Sync for SharedRef<T, S> {}
@@ -176,8 +176,8 @@ impl<T, S: Deref<Target = SharedSlab<T>>> SharedRef<T, S> {
     #[inline]
     pub fn retire(guard: Self) {
         let guard = ManuallyDrop::new(guard);
-        // SAFETY: the guard is not used any more, and what keeps the slab is dropped once, after
-        // the guard's end. This is the reader that was counted.
+        // SAFETY: the guard is not used any more, and its reference or `Arc` is dropped once, after
+        // the read has ended. This is the reader that was counted.
         unsafe {
             let slab = core::ptr::read(&guard.slab);
             slab.end_read_undropped(guard.cell);
@@ -241,7 +241,7 @@ impl<T, S: Deref<Target = SharedSlab<T>>> Deref for SharedRef<T, S> {
 impl<T, S: Deref<Target = SharedSlab<T>>> Drop for SharedRef<T, S> {
     #[inline]
     fn drop(&mut self) {
-        // What keeps the slab is dropped afterwards, on unwinding too.
+        // The reference or `Arc` that keeps the slab is dropped afterwards, even on unwinding.
         // SAFETY: this is the reader that was counted.
         unsafe { self.slab.end_read(self.cell) };
     }

@@ -165,11 +165,12 @@ pub struct SharedSlab<T> {
     values: PhantomData<UnsafeCell<T>>,
 }
 
-// SAFETY: it owns its values, and what else it points to is its own (`block-of-cells`).
+// SAFETY: it owns its values, and all other memory that it points to (`block-of-cells`).
 unsafe impl<T: Send> Send for SharedSlab<T> {}
 // SAFETY: a shared reference gives references to values on any thread (`Sync`), and moves values in
-// on one and out on another, or drops them there (`Send`). All else is atomic; a value is written
-// and moved only by the one thread that has its cell (`live-without-vacant`, `readers-keep-value`).
+// on one and out on another, or drops them there (`Send`). Everything else is atomic; a value is
+// written and moved only by the one thread that has its cell (`live-without-vacant`,
+// `readers-keep-value`).
 unsafe impl<T: Send + Sync> Sync for SharedSlab<T> {}
 
 // A panic in user code leaves no cell half changed (`cell-state-known`).
@@ -331,7 +332,7 @@ impl<T> SharedSlab<T> {
     #[doc(alias = "retired")]
     #[must_use]
     pub fn retired_slots(&self) -> usize {
-        // Relaxed: a figure for people.
+        // Relaxed: only statistics.
         self.retired.load(Ordering::Relaxed)
     }
 

@@ -108,7 +108,7 @@ impl<T> SharedSlab<T> {
         }
     }
 
-    // Access by key: guards, or a plain reference where nothing else has the slab.
+    // Access by key: guards, or a plain reference if nothing else has the slab.
 
     /// Borrows the value at a key. O(1); does not allocate.
     ///
@@ -419,7 +419,7 @@ impl<T> SharedSlab<T> {
     /// assert!(slab.is_empty() && slab.get(key).is_none());
     /// ```
     pub fn clear(&mut self) {
-        // Their values are found in their cells, as all others.
+        // Their values are found in their cells, like all others.
         while self.given_back.take().is_some() {}
         Clearing {
             slab: self,
@@ -428,7 +428,7 @@ impl<T> SharedSlab<T> {
         .run();
     }
 
-    // From a key to its cell, and the end of a value.
+    // From a key to its cell, and how a value is dropped.
 
     /// The cell with this index.
     ///
@@ -503,7 +503,7 @@ impl<T> SharedSlab<T> {
             unsafe { self.free.give(index) };
         } else {
             word.vacate(last);
-            // Relaxed: a figure for people.
+            // Relaxed: only statistics.
             self.retired.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -616,7 +616,7 @@ impl<T> Clearing<'_, T> {
             let index = self.next;
             self.next += 1;
             // SAFETY: below the capacity; exclusively borrowed, so that a value that exists has no
-            // readers but forgotten ones, and no one else ends it.
+            // readers except forgotten ones, and no other code drops it.
             unsafe {
                 let word = self.slab.cell(index).word();
                 if word.has_any() {

@@ -69,7 +69,7 @@ pub(super) fn make(
     source: &Source,
 ) -> Result<[End; 2], BuildError> {
     let places = Places::new(max_len)?;
-    // A place has two bytes at least, so twice the capacity is a number.
+    // A place has at least two bytes, so twice the capacity does not overflow.
     let (layout, offset) = places.layout(Layout::new::<Shared>(), capacity)?;
     let block = Block::allocate(layout, source)?;
     block.touch();
@@ -87,7 +87,7 @@ pub(super) fn make(
         first
     };
     for number in 0..capacity {
-        // SAFETY: below the capacity; no end is made yet. It says nothing of the bytes.
+        // SAFETY: below the capacity; no end is made yet. `false` is always allowed.
         unsafe { places.place(first, number).set_initialised(false) };
     }
     let end = || End {
@@ -102,7 +102,7 @@ pub(super) fn make(
 impl End {
     #[inline(always)]
     pub(super) fn shared(&self) -> &Shared {
-        // SAFETY: valid until this end is gone (`block-until-both`).
+        // SAFETY: valid until this end is dropped (`block-until-both`).
         unsafe { self.shared.as_ref() }
     }
 
@@ -148,8 +148,8 @@ impl End {
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        // Acquire: pairs with the release of the other end's drop; what it pushed or popped
-        // before is found.
+        // Acquire: pairs with the release of the other end's drop; entries that it pushed or popped
+        // before are found.
         self.shared().ended.load(Ordering::Acquire) != 0
     }
 
@@ -164,7 +164,7 @@ impl Drop for End {
         // Release: what this end did happens before the block is freed; pairs with the acquire
         // of the other end here, and in `is_closed`.
         if self.shared().ended.swap(1, Ordering::AcqRel) != 0 {
-            // SAFETY: both ends are gone, so no one uses it (`block-until-both`). The block is
+            // SAFETY: both ends are dropped, so nothing uses it (`block-until-both`). The block is
             // moved out of itself, and then freed.
             drop(unsafe { self.shared.read() });
         }

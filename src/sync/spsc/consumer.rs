@@ -19,7 +19,8 @@ pub struct Consumer {
     thread: usize,
 }
 
-// SAFETY: what is shared with the other end is atomic, or one end's (`places-of-ends`).
+// SAFETY: data that is shared with the other end is atomic, or belongs to one end
+// (`places-of-ends`).
 unsafe impl Send for Consumer {}
 // SAFETY: by reference only its numbers are read.
 unsafe impl Sync for Consumer {}

@@ -50,8 +50,8 @@ pub struct Producer {
     is_apart: bool,
 }
 
-// SAFETY: what is shared with the other end is atomic, or one end's (`places-of-ends`); all that an
-// end does needs it exclusively, but to read its numbers.
+// SAFETY: data that is shared with the other end is atomic, or belongs to one end
+// (`places-of-ends`). Everything that an end does needs it exclusively, except reading its numbers.
 unsafe impl Send for Producer {}
 // SAFETY: by reference only its numbers are read.
 unsafe impl Sync for Producer {}
@@ -200,8 +200,8 @@ impl Producer {
         // The consumer frees no place of an entry that it does not find, and a producer that waits
         // for one would wait for ever.
         self.publish();
-        // Acquire: pairs with the release in `Consumer::give_back`; the places before it are
-        // read no more.
+        // Acquire: pairs with the release in `Consumer::give_back`; the places before it are not
+        // read any more.
         let head = self.end.shared().head.0.load(Ordering::Acquire);
         let capacity = self.end.capacity;
         self.limit = if head < capacity {
@@ -369,7 +369,7 @@ pub struct Entry<'a> {
     bytes: Filling,
 }
 
-// SAFETY: bytes that are its alone.
+// SAFETY: only the entry uses its bytes.
 unsafe impl Send for Entry<'_> {}
 // SAFETY: by reference only its bytes are read.
 unsafe impl Sync for Entry<'_> {}
@@ -575,7 +575,7 @@ impl<'a> Entry<'a> {
     /// assert_eq!(*entry, [7]);
     /// ```
     pub fn spare_capacity_mut(&mut self) -> &mut [MaybeUninit<u8>] {
-        // SAFETY: it says nothing of them. They may be made uninitialised again.
+        // SAFETY: `false` is always allowed. The bytes may be made uninitialised again.
         unsafe { self.place.set_initialised(false) };
         self.bytes.spare_capacity_mut()
     }

@@ -206,7 +206,7 @@ impl FreeMap {
     fn fill(&self, bits: impl Fn(usize) -> u64) {
         let words = word_count(self.capacity);
         for home in 0..self.home_count {
-            // From the start of a line, where there are as many.
+            // From the start of a line, if there are as many.
             let first = home * words / self.home_count;
             let first = if words < MOST_HOMES * WORDS_OF_LINE {
                 first
@@ -261,10 +261,10 @@ impl FreeMap {
 
     /// Number of free cells, exact while no thread takes or gives; O(capacity / 64).
     pub(crate) fn count(&self) -> usize {
-        // Relaxed: a figure, and the cells are not reached by it.
+        // Relaxed: a number, by which no cell is reached.
         let free = |word| self.word(word).load(Ordering::Relaxed).count_ones() as usize;
         let spares = self.homes().filter(|home| !home.spare.is_empty()).count();
-        // Cells may have moved from there to here.
+        // Cells may have moved between the two counts.
         let bits: usize = (0..word_count(self.capacity)).map(free).sum();
         self.capacity.min(spares + bits)
     }
@@ -353,7 +353,7 @@ impl FreeMap {
     /// Lists a word on every level where it is not listed.
     #[inline(always)]
     fn list(&self, word: usize) {
-        // As in `list_from`; as a rule all of it is listed. The levels above are looked at too: the
+        // As in `list_from`; usually everything is listed. The levels above are looked at too: the
         // thread that listed the word may be stopped before it lists those.
         let mut below = word;
         for level in 0..self.levels {
@@ -473,7 +473,7 @@ impl FreeMap {
             } else {
                 0
             };
-            // What there is has a first word.
+            // An existing summary has a first word.
             let bit = match bits {
                 0 => 0,
                 bits => (bits.rotate_right(start).trailing_zeros() + start) & 63,
@@ -512,9 +512,9 @@ impl FreeMap {
         let mut below = word;
         for level in 0..self.levels {
             let summary = self.summary(level, below >> FAN);
-            // Release: pairs with the acquire of a giver whose change comes after the one
-            // below, and of a search, which sees the note then. Nothing is acquired: what is
-            // read besides is read by changes, which see the last value.
+            // Release: pairs with the acquire of a giver whose change comes after the one below,
+            // and of a search, which sees the note then. Nothing is acquired: everything else is
+            // read by changes, which see the last value.
             let bits = summary.fetch_and(!bit_of(below), Ordering::Release);
             // The second look: a change that changes nothing, so that it has a place among
             // the others. Release: as above.
@@ -628,13 +628,13 @@ const _: () = assert!(size_of::<Home>() == APART);
 /// Room for one cell: its index and 1, or 0.
 struct Spare(AtomicU32);
 
-// An index and 1 fit.
+// An index plus 1 fits.
 const _: () = assert!(MAX_SLOTS < u32::MAX as usize);
 
 impl Spare {
     #[inline(always)]
     fn is_empty(&self) -> bool {
-        // Relaxed: a figure, or checked by a change.
+        // Relaxed: only statistics, or checked by a change.
         self.0.load(Ordering::Relaxed) == 0
     }
 
@@ -707,8 +707,8 @@ fn thread_number() -> usize {
     std::thread_local! {
         static NUMBER: Cell<u8> = const { Cell::new(NO_NUMBER) };
     }
-    // It is gone in destructors of other such values, where they are not the platform's own:
-    // any number will do.
+    // On platforms without native thread-locals it does not exist in destructors of other
+    // thread-locals: any number will do.
     let number = NUMBER.try_with(|number| match number.get() {
         NO_NUMBER => next_thread_number(number),
         number => usize::from(number),
@@ -724,7 +724,7 @@ const NO_NUMBER: u8 = u8::MAX;
 #[inline(never)]
 fn next_thread_number(place: &Cell<u8>) -> usize {
     static NEXT: Count = Count::new(0);
-    // Relaxed: a number of no meaning.
+    // Relaxed: a number without a meaning.
     let next = NEXT.fetch_add(1, Ordering::Relaxed) % MOST_HOMES;
     let number = (next as u8).reverse_bits() >> (u8::BITS - MOST_HOMES.ilog2());
     place.set(number);

@@ -121,7 +121,7 @@ impl Ring {
 }
 
 impl<R: References> Ring<R> {
-    /// Copies bytes into a new entry, and returns the oldest one if it was overwritten.
+    /// Copies bytes into a new entry, and returns which entry it overwrote, if any.
     ///
     /// The oldest entry is overwritten if the ring is full, or readers keep all spare buffers. If
     /// the buffer of that entry begins a chain, the push frees as many buffers of it as a
@@ -293,8 +293,8 @@ impl<R: References> Ring<R> {
         }
     }
 
-    /// Adds a buffer as the newest entry, without a copy, and returns the oldest one if it was
-    /// overwritten. O(1).
+    /// Adds a buffer as the newest entry, without a copy, and returns which entry it overwrote, if
+    /// any. O(1).
     ///
     /// The buffer may be from [`try_alloc`](Self::try_alloc), or any other.
     ///

@@ -84,7 +84,8 @@ pub struct Stats {
     /// iteration over the parts.
     #[cfg(feature = "stats")]
     pub get_nexts: u64,
-    /// Number of calls that set or remove a link, including refused ones: `set_next` and `take_next`.
+    /// Number of calls that set or remove a link, `set_next` and `take_next`, including refused
+    /// ones.
     #[cfg(feature = "stats")]
     pub set_nexts: u64,
     /// Number of requests for the memory of a chunk.

@@ -154,7 +154,8 @@ impl<T> Scope<'_, Values<T>> {
     ///
     /// # Panics
     ///
-    /// If a [limit](super::EpochSlab::builder) is reached. Aborts if the allocator refuses, like `Vec`.
+    /// If a [limit](super::EpochSlab::builder) is reached. Aborts if the allocator refuses, like
+    /// `Vec`.
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();
@@ -201,7 +202,8 @@ impl<T> Scope<'_, Values<T>> {
     ///
     /// # Panics
     ///
-    /// If a [limit](super::EpochSlab::builder) is reached. Aborts if the allocator refuses, like `Vec`.
+    /// If a [limit](super::EpochSlab::builder) is reached. Aborts if the allocator refuses, like
+    /// `Vec`.
     ///
     /// ```
     /// let mut slab = flatslab::epoch::EpochSlab::new();

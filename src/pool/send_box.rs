@@ -26,10 +26,10 @@ use super::{PoolStorage, StorageBox};
 ///
 /// It derefs to its value. Dropping it drops the value on the current thread, and
 /// [`into_inner`](Self::into_inner) moves it out. Both push the cell to a list of returned cells,
-/// without a lock and without waiting. Only the pool's own thread makes such cells free again: when an allocation finds no
-/// other free cell, it frees up to 16 of them, and [`reclaim`](Pool::reclaim) frees all. So the
-/// list of free cells is never used by two threads. [`receive`](Pool::receive) turns a sent box
-/// back into a box of the pool.
+/// without a lock and without waiting. Only the pool's own thread makes such cells free again: when
+/// an allocation finds no other free cell, it frees up to 16 of them, and
+/// [`reclaim`](Pool::reclaim) frees all. So the list of free cells is never used by two threads.
+/// [`receive`](Pool::receive) turns a sent box back into a box of the pool.
 ///
 /// The pool counts the cell as taken until it is free again, in [`len`](Pool::len) and
 /// [`is_full`](Pool::is_full): returned cells count too. If a sent box is forgotten, its cell stays

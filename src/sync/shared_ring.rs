@@ -169,7 +169,7 @@ impl SharedRing {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Copies bytes into a new entry, and returns the oldest one if it was overwritten.
+    /// Copies bytes into a new entry, and returns which entry it overwrote, if any.
     ///
     /// The oldest entry is overwritten if the ring is full, or readers keep all spare buffers.
     ///

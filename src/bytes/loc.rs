@@ -1,4 +1,4 @@
-//! `Loc`: a position of bytes, for tables; how it is made of a buffer whose references one thread
+//! `Loc`: a position of bytes, for tables; how it is made from a buffer whose references one thread
 //! counts, and how it resolves to the buffer again.
 //!
 //! A position contains the number and the serial of its buffer. The number says which header to
@@ -130,9 +130,9 @@ impl Loc {
         [self.serial, self.place]
     }
 
-    /// Makes a position of two words.
+    /// Creates a position from two words.
     ///
-    /// Any words are accepted. Using a position that was never made of a buffer returns an error.
+    /// Any words are accepted. Using a position that was never made from a buffer returns an error.
     ///
     /// ```
     /// # use flatslab::bytes::{ByteArena, Loc, LocError};

@@ -121,7 +121,7 @@
 // | `drop.rs` | how references, chains and arenas are dropped |
 // | `refill.rs` | where free buffers come from if the hand of their class is empty |
 // | `sizes.rs` | the class of a request |
-// | `numbers.rs`, `loc.rs` | numbers of buffers; positions, which are made of them |
+// | `numbers.rs`, `loc.rs` | numbers of buffers; positions, which contain them |
 // | `ring.rs` | the ring of one thread |
 // | `stats.rs` | the statistics of an arena |
 // | `views.rs` | typed views (feature `zerocopy`) |

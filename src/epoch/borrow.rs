@@ -131,7 +131,7 @@ impl<'a, T: ?Sized> Ref<'a, T> {
         }
     }
 
-    /// Makes a guard of a part of the value. O(1); does not allocate.
+    /// Turns the guard into one of a part of the value. O(1); does not allocate.
     ///
     /// The whole value stays borrowed.
     ///
@@ -172,7 +172,7 @@ impl<'a, T: ?Sized> RefMut<'a, T> {
         }
     }
 
-    /// Makes a guard of a part of the value. O(1); does not allocate.
+    /// Turns the guard into one of a part of the value. O(1); does not allocate.
     ///
     /// The whole value stays borrowed.
     ///

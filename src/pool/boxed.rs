@@ -23,7 +23,7 @@ use crate::raw::touch::prefetch;
 /// A box borrows its pool. So it cannot outlive the pool, and its cell is freed once, in the right
 /// pool. Its functions are associated functions, like those of `Box`, so that they hide no method
 /// of the value. A box stays on the thread of its pool. References to its value can be sent to
-/// other threads, and so can a [`SendBox`](super::SendBox), which is made of a box of a static
+/// other threads, and so can a [`SendBox`](super::SendBox), which is made from a box of a static
 /// pool.
 ///
 /// If a box is forgotten, its cell is taken until the pool is [reset](super::Pool::reset) or

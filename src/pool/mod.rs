@@ -163,7 +163,7 @@
 //! before its first `'static` box is created.
 //!
 //! An interrupt handler counts as another thread: it can own a pool, but cannot share one with the
-//! main loop. It can pass values on in [`SendBox`]es, which are made of boxes of a static pool and
+//! main loop. It can pass values on in [`SendBox`]es, which are made from boxes of a static pool and
 //! return their cells when they are dropped. A handler that allocates claims its pool when it first
 //! runs, and keeps it in a variable of its own; `&'static Pool` must not be passed to other
 //! contexts. A handler that only receives boxes needs no pool: the main loop owns it and reclaims
@@ -702,7 +702,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// ```
     pub fn reset(&mut self) {
         // SAFETY: boxes, claims and leaked references borrow the pool, so none of them is used
-        // again. No box is made of a raw pointer after a reset (`box_from_raw`).
+        // again. No box is made from a raw pointer after a reset (`box_from_raw`).
         unsafe { self.memory.reset() };
     }
 }

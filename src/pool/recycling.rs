@@ -389,7 +389,7 @@ impl<T> Build for RecyclingPool<T> {
 }
 
 impl<T> Builder<Pool<'static, T>> {
-    /// Makes a builder of a [`RecyclingPool`], which keeps the values of freed cells and uses them
+    /// Returns a builder of a [`RecyclingPool`], which keeps the values of freed cells and uses them
     /// again.
     ///
     /// ```

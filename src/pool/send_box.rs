@@ -22,7 +22,7 @@ use super::{PoolStorage, StorageBox};
 /// The owner of a value in a static pool, which can be sent to another thread or interrupt. Its
 /// size is 16 bytes.
 ///
-/// [`into_send`](PoolBox::into_send) makes it of a [`StorageBox`].
+/// [`into_send`](PoolBox::into_send) creates it from a [`StorageBox`].
 ///
 /// It derefs to its value. Dropping it drops the value on the current thread, and
 /// [`into_inner`](Self::into_inner) moves it out. Both push the cell to a list of returned cells,

@@ -17,7 +17,7 @@ use crate::{AccessError, SlotBox};
 
 /// An owning handle of a value that can be sent to another thread. Its size is 16 bytes.
 ///
-/// [`Slot::into_send`] makes it of a [`Slot`]. It owns its value exclusively, like a [`SlotBox`],
+/// [`Slot::into_send`] creates it from a [`Slot`]. It owns its value exclusively, like a [`SlotBox`],
 /// and derefs to it. Dropping it drops the value on the current thread, and
 /// [`into_inner`](Self::into_inner) moves it out. Both push the slot on the slab's return stack.
 /// While the slab lives, that takes no lock, no waiting and no call of the allocator.

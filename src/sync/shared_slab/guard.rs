@@ -1,5 +1,5 @@
 //! `SharedRef`: a value that stays while it is read, and keeps its slab by reference or by `Arc`;
-//! and the iterator that makes a guard of each value.
+//! and the iterator that returns a guard of each value.
 //!
 //! A guard holds a pointer to the cell, not a reference: dropping the guard may drop the value and
 //! give the cell to another thread, which a reference would exclude until the call returns.

@@ -56,8 +56,8 @@ pub struct ArenaVec<'a, 's, T> {
     memory: PhantomData<&'s ()>,
 }
 
-/// A reference that an [`ArenaVec`] can allocate from: `&'a Arena`, where `'s` is `'a`, or `&'a
-/// Scope<'s, '_>`. Sealed.
+/// A reference that an [`ArenaVec`] can allocate from: `&'a Arena`, where `'s` is `'a`, or
+/// `&'a Scope<'s, '_>`. Sealed.
 pub trait InArena<'a, 's>: sealed::InArena<'a, 's> {}
 
 mod sealed {

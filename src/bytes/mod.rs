@@ -32,8 +32,8 @@
 //!
 //! One thread allocates from an arena. With [`Local`] counts, the default, its buffers stay on that
 //! thread. With [`Atomic`] counts, as in [`ByteArena::atomic`], buffers can be filled, read, cloned
-//! and dropped on any thread, and the arena itself may be sent. Code for both is generic over `R:
-//! `[`References`].
+//! and dropped on any thread, and the arena itself may be sent. Code for both is generic over
+//! `R: `[`References`].
 //!
 //! | type | is | `Send` | `Sync` |
 //! |---|---|---|---|

@@ -410,7 +410,7 @@ impl InStorage {
     ///
     /// # Safety
     ///
-    /// `way` is from a memory that does not move for `'a`.
+    /// `way` is from a memory that is valid and does not move for `'a`.
     #[inline]
     pub(super) unsafe fn returned<'a>(way: NonNull<InStorage>) -> &'a Returned {
         // SAFETY: alive for `'a` (precondition). Only this field is borrowed: the caller may be on

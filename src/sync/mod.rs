@@ -97,10 +97,10 @@
 //! returned or freed, even if the slab or the arena was dropped before.
 //!
 //! Memory is returned without a queue. A dropped [`SendSlot`] returns its slot to the slab, which
-//! finds it at its next insertion or [`reclaim`](crate::TrackedSlab::reclaim). The last reference
-//! to an atomic `Buf` returns its buffer to the arena in the same way. A second queue is only
-//! needed for a value that is used again: [`receive`](crate::TrackedSlab::receive) turns a
-//! `SendSlot` into a `Slot` of its slab.
+//! frees it in [`reclaim`](crate::TrackedSlab::reclaim), or when an insertion finds no other free
+//! slot. The last reference to an atomic `Buf` returns its buffer to the arena in the same way. A
+//! second queue is only needed for a value that is used again:
+//! [`receive`](crate::TrackedSlab::receive) turns a `SendSlot` into a `Slot` of its slab.
 //!
 //! `cargo run -p threads --bin two_threads` (`rtrb`, to and fro) and `--bin many_threads`
 //! (`ArrayQueue`, all readers and the newest) show it.

@@ -4,7 +4,8 @@
 //!
 //! The rows are those of stumpalo's own comparison, and so is the method: 10 samples that
 //! do not count, 60 that do, of which the 6 slowest are dropped. All chunks come from
-//! mimalloc, as there; `ARENA_BENCH_ALLOCATOR=system` takes them from the system.
+//! mimalloc, as there, if the feature `allocators` is there; `ARENA_BENCH_ALLOCATOR=system` takes
+//! them from the system.
 //!
 //! To compare another library, write its `Library`, and its name into `libraries!`.
 
@@ -21,6 +22,7 @@ use flatslab_benches::arguments::Arguments;
 use flatslab_benches::operation::{BATCH, Setting};
 use flatslab_benches::payload::barrier;
 use flatslab_benches::record::Metric;
+use flatslab_benches::results;
 use flatslab_benches::run::{self, Case, Entry, Plan, Turn};
 use flatslab_benches::table::Column;
 use flatslab_benches::{clock, machine};
@@ -45,18 +47,24 @@ const PLAN: Plan = Plan {
     notes,
     cases,
     tables: Some(tables),
+    results: results::of,
 };
 
 fn main() -> ExitCode {
     let is_system = std::env::var_os(SYSTEM).is_some_and(|value| value == "system");
-    IS_SYSTEM.store(is_system, Ordering::Relaxed);
+    IS_SYSTEM.fetch_or(is_system, Ordering::Relaxed);
     run::main(&PLAN)
 }
 
 /// Names the allocator that chunks come from.
 const SYSTEM: &str = "ARENA_BENCH_ALLOCATOR";
 
-static IS_SYSTEM: AtomicBool = AtomicBool::new(false);
+static IS_SYSTEM: AtomicBool = AtomicBool::new(cfg!(not(feature = "allocators")));
+
+#[cfg(feature = "allocators")]
+use mimalloc::MiMalloc;
+#[cfg(not(feature = "allocators"))]
+use std::alloc::System as MiMalloc;
 
 /// Mimalloc, or the system's allocator.
 struct Chosen;
@@ -72,7 +80,7 @@ unsafe impl GlobalAlloc for Chosen {
         unsafe {
             match IS_SYSTEM.load(Ordering::Relaxed) {
                 true => System.alloc(layout),
-                false => mimalloc::MiMalloc.alloc(layout),
+                false => MiMalloc.alloc(layout),
             }
         }
     }
@@ -82,7 +90,7 @@ unsafe impl GlobalAlloc for Chosen {
         unsafe {
             match IS_SYSTEM.load(Ordering::Relaxed) {
                 true => System.dealloc(place, layout),
-                false => mimalloc::MiMalloc.dealloc(place, layout),
+                false => MiMalloc.dealloc(place, layout),
             }
         }
     }

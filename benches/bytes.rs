@@ -25,6 +25,7 @@ use flatslab_benches::clock;
 use flatslab_benches::operation::{BATCH, Setting};
 use flatslab_benches::payload::barrier;
 use flatslab_benches::record::Metric;
+use flatslab_benches::results;
 use flatslab_benches::run::{self, Case, Entry, Plan, Turn};
 use flatslab_benches::table::Column;
 use rand::Rng;
@@ -42,6 +43,7 @@ const PLAN: Plan = Plan {
     notes,
     cases,
     tables: Some(tables),
+    results: results::of,
 };
 
 fn main() -> ExitCode {

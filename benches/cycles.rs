@@ -12,6 +12,7 @@ use flatslab_benches::operation::{
     iterate_mut, iterate_sparse, remove_lifo, remove_random, replace_random, take_refill,
 };
 use flatslab_benches::record::Metric;
+use flatslab_benches::results;
 use flatslab_benches::run::{self, Case, Plan};
 use flatslab_benches::subject::floors::*;
 use flatslab_benches::subject::ours::*;
@@ -48,6 +49,7 @@ const PLAN: Plan = Plan {
     notes: |_| Vec::new(),
     cases,
     tables: None,
+    results: results::of,
 };
 
 const COLUMNS: &[Column] = &[
@@ -98,7 +100,7 @@ fn operations<V: Payload>(turns: usize) -> Vec<Case> {
                 PlainBounded Plain GenerationsBounded Generations
                 PoolByBox PoolInStorage
                 BareFloor Floor StampedFloor
-                NexusBounded NexusUnbounded SlotMap Plurality BoxOnMalloc BoxOnMimalloc)
+                NexusBounded NexusUnbounded SlotMap Plurality BoxOnMalloc)
         };
     }
     macro_rules! access {
@@ -109,7 +111,7 @@ fn operations<V: Payload>(turns: usize) -> Vec<Case> {
                 PlainBounded Plain GenerationsBounded Generations
                 PoolByBox PoolInStorage
                 BareFloor Floor StampedFloor
-                NexusBounded NexusUnbounded SlotMap Plurality BoxOnMalloc BoxOnMimalloc)
+                NexusBounded NexusUnbounded SlotMap Plurality BoxOnMalloc)
         };
     }
     macro_rules! occupancy {

@@ -16,6 +16,7 @@ use flatslab_benches::operation::{
     Setting, churn_random, get_random, insert_steady, remove_random,
 };
 use flatslab_benches::record::Metric;
+use flatslab_benches::results;
 use flatslab_benches::run::{self, Case, Entry, Plan, Turn};
 use flatslab_benches::subject::ours::{Generations, InEpoch};
 use flatslab_benches::table::Column;
@@ -44,6 +45,7 @@ const PLAN: Plan = Plan {
     },
     cases,
     tables: Some(tables),
+    results: results::of,
 };
 
 fn main() -> ExitCode {

@@ -19,6 +19,7 @@ use flatslab_benches::growth::{
     self, growing, growing_in_running, of_full_size, of_full_size_in_running, paced,
     paced_of_full_size,
 };
+use flatslab_benches::results;
 use flatslab_benches::run::{self, Case, Entry, Plan};
 use flatslab_benches::subject::ours::{
     BoundedBySlot, GrowableAhead, GrowableByPages, GrowableBySlot, InRange, Plain,
@@ -41,6 +42,7 @@ const PLAN: Plan = Plan {
     notes: |_| Vec::new(),
     cases,
     tables: None,
+    results: results::of,
 };
 
 fn main() -> ExitCode {
@@ -81,11 +83,10 @@ fn cases(_: &Arguments, _live: usize, bytes: usize) -> Vec<Case> {
         columns: table::PERCENTILES,
         entries: entries.clone(),
     };
-    let mut cases = vec![
-        case(growth::FRESH, &fresh),
-        case(growth::RUNNING, &after),
-        case(growth::MIMALLOC, &fresh),
-    ];
+    let mut cases = vec![case(growth::FRESH, &fresh), case(growth::RUNNING, &after)];
+    if growing::allocator::HAS_MIMALLOC {
+        cases.push(case(growth::MIMALLOC, &fresh));
+    }
     if growing::allocator::HAS_JEMALLOC {
         cases.push(case(growth::JEMALLOC, &fresh));
     }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use flatslab_benches::entries;
 use flatslab_benches::lives::{BENCH, LIVES, MANY, lives, many, one_by_one};
 use flatslab_benches::record::Metric;
+use flatslab_benches::results;
 use flatslab_benches::run::{self, Case, Entry, Plan};
 use flatslab_benches::subject::ours::{Generations, InRange, Plain};
 use flatslab_benches::table::Column;
@@ -23,6 +24,7 @@ const PLAN: Plan = Plan {
     notes: |_| Vec::new(),
     cases,
     tables: None,
+    results: results::of,
 };
 
 fn main() -> ExitCode {

@@ -11,13 +11,16 @@ use flatslab_benches::arguments::Arguments;
 use flatslab_benches::operation::Setting;
 use flatslab_benches::payload::barrier;
 use flatslab_benches::record::Metric;
+use flatslab_benches::results;
 use flatslab_benches::run::{self, Case, Measured, Plan};
 use flatslab_benches::subject::floors::{BareFloor, Floor, StampedFloor};
 use flatslab_benches::subject::ours::{BoundedByKey, BoundedBySlot, GrowableBySlot};
 use flatslab_benches::subject::pools::{PoolByBox, PoolInStorage};
 use flatslab_benches::table::Column;
 use flatslab_benches::{Payload, Subject, clock, entries, machine};
-use peers::{BoxOnMalloc, BoxOnMimalloc, NexusBounded, Plurality, RustBox};
+#[cfg(feature = "allocators")]
+use peers::BoxOnMimalloc;
+use peers::{BoxOnMalloc, NexusBounded, Plurality, RustBox};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
@@ -32,6 +35,7 @@ const PLAN: Plan = Plan {
     notes: |_| Vec::new(),
     cases,
     tables: None,
+    results: results::of,
 };
 
 /// Allocations in memory that nothing has touched since the system gave it, except
@@ -46,9 +50,14 @@ fn main() -> ExitCode {
 fn cases(_: &Arguments, _live: usize, bytes: usize) -> Vec<Case> {
     macro_rules! subjects {
         ($value:ty) => {
-            entries!($value, workloads: BoxOnMalloc RustBox BoxOnMimalloc
-                BareFloor Floor StampedFloor PoolByBox PoolInStorage
-                BoundedBySlot BoundedByKey GrowableBySlot NexusBounded Plurality)
+            [
+                entries!($value, workloads: BoxOnMalloc RustBox),
+                #[cfg(feature = "allocators")]
+                entries!($value, workloads: BoxOnMimalloc),
+                entries!($value, workloads: BareFloor Floor StampedFloor PoolByBox PoolInStorage
+                    BoundedBySlot BoundedByKey GrowableBySlot NexusBounded Plurality),
+            ]
+            .concat()
         };
     }
     vec![Case {

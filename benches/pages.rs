@@ -11,6 +11,7 @@ use flatslab_benches::first_touch::{FAULTS, TIMES, faults, faults_none_in_steady
 use flatslab_benches::growth::{growing, of_full_size};
 use flatslab_benches::operation::{GET_AHEAD, get_ahead, get_without_a_look_ahead};
 use flatslab_benches::record::Metric;
+use flatslab_benches::results;
 use flatslab_benches::run::{self, Case, Entry, Plan, Turn};
 use flatslab_benches::subject::ours::{BoundedByKey, BoundedBySlot, GrowableBySlot, Plain};
 use flatslab_benches::subject::paged::*;
@@ -34,6 +35,7 @@ const PLAN: Plan = Plan {
     notes,
     cases,
     tables: None,
+    results: results::of,
 };
 
 fn main() -> ExitCode {

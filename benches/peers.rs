@@ -215,7 +215,9 @@ subject! {
     refill(_it, boxed, value) (*boxed, Box::new(value));
 }
 
-type MiMalloc = mimalloc::MiMalloc;
-
 allocator!(BoxOnMalloc, "Box, malloc", System, System);
+
+#[cfg(feature = "allocators")]
+type MiMalloc = mimalloc::MiMalloc;
+#[cfg(feature = "allocators")]
 allocator!(BoxOnMimalloc, "Box, mimalloc", MiMalloc, mimalloc::MiMalloc);

@@ -15,6 +15,7 @@ use flatslab::sync::SharedSlab;
 use flatslab::{BoundedSlab, KeySlab, Memory, Slab, TrackedSlab};
 use flatslab_benches::operation::Setting;
 use flatslab_benches::record::Metric;
+use flatslab_benches::results;
 use flatslab_benches::run::{self, Case, Entry, Plan, Turn};
 use flatslab_benches::slowest::{BENCH, FLOOR, STEP, passes, tables};
 use flatslab_benches::table::Column;
@@ -32,6 +33,7 @@ const PLAN: Plan = Plan {
     notes: |_| Vec::new(),
     cases,
     tables: Some(tables),
+    results: results::of,
 };
 
 fn main() -> ExitCode {

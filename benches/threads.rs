@@ -25,6 +25,7 @@ use flatslab_benches::machine;
 use flatslab_benches::operation::Setting;
 use flatslab_benches::payload::Payload;
 use flatslab_benches::record::Metric;
+use flatslab_benches::results;
 use flatslab_benches::run::{self, Case, Entry, Plan, Turn};
 use flatslab_benches::table::Column;
 use flatslab_benches::threads::*;
@@ -42,6 +43,7 @@ const PLAN: Plan = Plan {
     notes: |_| vec![machine::threads()],
     cases,
     tables: Some(tables),
+    results: results::of,
 };
 
 fn main() -> ExitCode {

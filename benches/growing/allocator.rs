@@ -9,14 +9,20 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use flatslab_benches::growth;
 use flatslab_benches::run::ROW;
+#[cfg(feature = "allocators")]
 use mimalloc::MiMalloc;
-#[cfg(not(all(unix, not(target_env = "musl"))))]
+#[cfg(not(feature = "allocators"))]
+use std::alloc::System as MiMalloc;
+#[cfg(not(all(feature = "allocators", unix, not(target_env = "musl"))))]
 use std::alloc::System as Jemalloc;
-#[cfg(all(unix, not(target_env = "musl")))]
+#[cfg(all(feature = "allocators", unix, not(target_env = "musl")))]
 use tikv_jemallocator::Jemalloc;
 
-/// Whether it can be built for this platform.
-pub(crate) const HAS_JEMALLOC: bool = cfg!(all(unix, not(target_env = "musl")));
+/// Whether the program is built with it.
+pub(crate) const HAS_MIMALLOC: bool = cfg!(feature = "allocators");
+/// Whether the program is built with it: it does not build for every platform.
+pub(crate) const HAS_JEMALLOC: bool =
+    cfg!(all(feature = "allocators", unix, not(target_env = "musl")));
 
 /// The allocator of the system, or that which the row names that the process was started for.
 pub(crate) struct ByRow {

@@ -18,6 +18,9 @@ pub struct Arguments {
     /// Keeps the result under benches/record/, for the report
     #[arg(long, conflicts_with = "quick")]
     pub record: bool,
+    /// Prints all rows and the workshop's goals, which otherwise go to a file
+    #[arg(long)]
+    pub all: bool,
     /// Whole runs, one after the other
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub runs: Option<u32>,

@@ -3,7 +3,6 @@
 
 use crate::record::{Case, Metric, Record};
 use crate::table::{self, NOTHING};
-use crate::verdict;
 
 /// The bench.
 pub const BENCH: &str = "bytes";
@@ -108,15 +107,6 @@ const GROUPS: [Group; 6] = [
 pub fn tables(record: &Record) -> String {
     let groups = GROUPS.iter().filter_map(|group| group.table(record));
     groups.collect::<Vec<_>>().join("\n\n")
-}
-
-/// The goals, and what the rings of 10 used: what the bench noted before it measured.
-#[must_use]
-pub fn in_short(record: &Record) -> Option<String> {
-    let goals = verdict::goals(record, BENCH)?;
-    let notes = &record.bench(BENCH)?.notes;
-    let notes: Vec<String> = notes.iter().map(|note| format!("- {note}")).collect();
-    Some(format!("{goals}\n\n{}", notes.join("\n")))
 }
 
 impl Group {

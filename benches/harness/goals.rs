@@ -1,4 +1,5 @@
-//! The goals, and what the summary compares: data, nothing else.
+//! The workshop's goals: data, nothing else. What users read compares with what they have
+//! ([`summary`](crate::summary), [`claims`](crate::claims)), not with these.
 //!
 //! Each goal refers to something measured in the same run, because a fixed number
 //! of ticks is wrong on the next processor. The *stamped floor* is an unchecked
@@ -106,12 +107,6 @@ const NOT_INSERT_STEADY: &[&str] = &[
 ];
 
 impl Goal {
-    /// Whether it stands with the pools, apart from the slabs' goals.
-    #[must_use]
-    pub fn is_of_a_pool(&self) -> bool {
-        self.subject.starts_with("Pool")
-    }
-
     const fn of(
         self,
         subject: &'static str,
@@ -605,104 +600,4 @@ pub const GOALS: &[Goal] = &[
     LARSON.of(threads::SHARED, &[threads::LARSON], AS_ALLOCATORS),
     THREADS.of(threads::SLAB, threads::SCRATCH_OF_SEVERAL, AS_ALLOCATORS),
     THREADS.of(threads::SHARED, threads::SCRATCH_OF_SEVERAL, AS_ALLOCATORS),
-];
-
-/// The summary leaves out rows of larger values: they exceed the second level of
-/// cache, and vary by tens of percent from run to run.
-pub const SUMMARY_BYTES: usize = 64;
-
-/// A line of the summary: one of ours against what people use today.
-pub struct Comparison {
-    /// The bench.
-    pub bench: &'static str,
-    /// The number of live values: all rows measured at it are counted.
-    pub live: usize,
-    /// Ours.
-    pub subject: &'static str,
-    /// Theirs.
-    pub reference: &'static str,
-    /// What is compared.
-    pub metric: Metric,
-    /// The same in words.
-    pub what: &'static str,
-}
-
-const fn comparison(
-    (bench, live, what): (&'static str, usize, &'static str),
-    subject: &'static str,
-    reference: &'static str,
-    metric: Metric,
-) -> Comparison {
-    Comparison {
-        bench,
-        live,
-        subject,
-        reference,
-        metric,
-        what,
-    }
-}
-
-const OPERATIONS: (&str, usize, &str) = ("cycles", 8192, "");
-const ORDERS: (&str, usize, &str) = ("malloc", 1_000_000, ", a million orders");
-const MYRIADTH: (&str, usize, &str) = (
-    "growth",
-    2_000_000,
-    ", the slowest 1 in 10,000 while growing",
-);
-
-/// The lines of the summary.
-pub const SUMMARY: &[Comparison] = &[
-    comparison(OPERATIONS, "KeySlab", "slab", Ticks),
-    comparison(OPERATIONS, "BoundedKeySlab", "slab", Ticks),
-    comparison(OPERATIONS, "KeySlab, GenKey", "slotmap", Ticks),
-    comparison(OPERATIONS, "BoundedSlab, Slot", "slab", Ticks),
-    comparison(OPERATIONS, "Slab, Key", "slab", Ticks),
-    comparison(OPERATIONS, "Pool, PoolBox", "Box, malloc", Ticks),
-    comparison(OPERATIONS, "Pool, PoolBox", "nexus-slab bounded", Ticks),
-    comparison(ORDERS, "BoundedSlab, Slot", "Box, mimalloc", Ticks),
-    comparison(MYRIADTH, "Slab, Slot", "slab", P9999),
-    comparison(MYRIADTH, "Slab, 8 spare chunks", "slab", P9999),
-];
-
-/// A speed-up over malloc that is told of another allocator, and ours next to it.
-pub struct Told {
-    /// The bench.
-    pub bench: &'static str,
-    /// What was done there, in words.
-    pub what: &'static str,
-    /// How many times as fast as malloc it is said to be.
-    pub speed: f64,
-    /// Our rows of that kind.
-    pub rows: &'static [&'static str],
-}
-
-/// Whose figures [`TOLD`] are.
-pub const TOLD_OF: &str = "the C design";
-
-/// Whose figures stand next to them, and over what.
-pub const TOLD_TO: (&str, &str) = ("Pool, PoolBox", "Box, malloc");
-
-/// The C design's own figures: a free list through bare cells, without a check. They
-/// are of its machine; its malloc takes ten times longer for an allocation than where
-/// memory was touched before, so the first allocation is the row to compare.
-pub const TOLD: &[Told] = &[
-    Told {
-        bench: "malloc",
-        what: "linear allocation",
-        speed: 8.72,
-        rows: &["first allocation", "linear allocation"],
-    },
-    Told {
-        bench: "malloc",
-        what: "linear free",
-        speed: 1.56,
-        rows: &["linear free, LIFO", "linear free, FIFO"],
-    },
-    Told {
-        bench: "malloc",
-        what: "churn",
-        speed: 4.69,
-        rows: &["hot churn, LIFO (pair)", "hot churn, FIFO (pair)"],
-    },
 ];

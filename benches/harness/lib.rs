@@ -6,7 +6,11 @@
 //! operations of [`Subject`]. A *row* is what is done to it: a generic function
 //! that takes a subject through one turn, checks its answers, and returns the
 //! ticks of what it timed. A bench is a [`Plan`](run::Plan): which rows, on which
-//! subjects, at which sizes. [`run::main`] does everything else.
+//! subjects, at which sizes. [`run::main`] does everything else, and knows no bench.
+//!
+//! What is said of the figures stands apart from how they are obtained: [`results`] is the only
+//! module that a plan names; it knows the tables of each family ([`short`]), the comparisons
+//! ([`summary`], [`claims`]) and the goals ([`goals`], [`verdict`]).
 //!
 //! To compare another container, write its block in `benches/peers.rs` and its
 //! name into the lists of the benches.
@@ -14,6 +18,7 @@
 pub mod arena;
 pub mod arguments;
 pub mod bytes;
+pub mod claims;
 pub mod clock;
 pub mod epoch;
 pub mod first_touch;
@@ -25,9 +30,12 @@ pub mod model;
 pub mod operation;
 pub mod payload;
 pub mod record;
+pub mod results;
 pub mod run;
+pub mod short;
 pub mod slowest;
 pub mod subject;
+pub mod summary;
 pub mod table;
 pub mod threads;
 pub mod verdict;

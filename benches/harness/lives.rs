@@ -13,7 +13,6 @@ use crate::record::{Case, Metric, Record};
 use crate::run::{Measured, Turn};
 use crate::subject::Subject;
 use crate::table;
-use crate::verdict::{self, marked};
 
 /// The name of the bench.
 pub const BENCH: &str = "lives";
@@ -204,8 +203,7 @@ pub fn tables(record: &Record, sizes: &[usize]) -> String {
     format!("{lives}\n\n{many}")
 }
 
-/// Ticks of the first subject, and of the others the ratios to it, **marked** where they miss
-/// a goal.
+/// Ticks of the first subject, and of the others the ratios to it.
 fn table(
     record: &Record,
     sizes: &[usize],
@@ -219,9 +217,7 @@ fn table(
         let ticks = record.value(*case, base, Metric::Ticks)?;
         let ratio = |subject: &&str| {
             let ratio = record.ticks_ratio(*case, subject, base);
-            let shown = ratio.map_or(table::NOTHING.to_owned(), |it| format!("{it:.2}"));
-            let is_missed = verdict::is_missed(record, *case, subject, Metric::Ticks);
-            marked(shown, is_missed)
+            ratio.map_or(table::NOTHING.to_owned(), |it| format!("{it:.2}"))
         };
         let name = format!("{}, {} B", case.row, case.bytes);
         let head = [name, format!("{ticks:.1}")];

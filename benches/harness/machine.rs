@@ -151,17 +151,57 @@ fn page_size() -> u64 {
 #[must_use]
 pub fn faults() -> Option<u64> {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    {
-        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: it writes a `rusage`, of which zeros are a valid one.
-        let usage = unsafe {
-            libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
-            usage.assume_init()
-        };
-        u64::try_from(usage.ru_minflt).ok()
-    }
+    return u64::try_from(usage(libc::RUSAGE_THREAD).ru_minflt).ok();
     #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
     None
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn usage(who: i32) -> libc::rusage {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: it writes a `rusage`, of which zeros are a valid one.
+    unsafe {
+        libc::getrusage(who, usage.as_mut_ptr());
+        usage.assume_init()
+    }
+}
+
+/// How often the system took the processor from this process and its children, and when.
+pub struct Interruptions {
+    count: i64,
+    at: std::time::Instant,
+}
+
+impl Interruptions {
+    /// So many a second are a busy machine's.
+    const MANY: f64 = 25.0;
+
+    /// Those up to now; none where the system does not tell.
+    #[must_use]
+    pub fn now() -> Self {
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        let count = usage(libc::RUSAGE_SELF).ru_nivcsw + usage(libc::RUSAGE_CHILDREN).ru_nivcsw;
+        #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+        let count = 0;
+        Interruptions {
+            count,
+            at: std::time::Instant::now(),
+        }
+    }
+
+    /// What a reader of figures measured since then has to know, if the machine was busy.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        let count = Self::now().count - self.count;
+        let seconds = self.at.elapsed().as_secs_f64();
+        let rate = count as f64 / seconds.max(1.0);
+        (rate > Self::MANY).then(|| {
+            format!(
+                "The machine was busy: it interrupted the bench {rate:.0} times a second. Tails are \
+                 its own, and ratios may be off."
+            )
+        })
+    }
 }
 
 /// The setting of transparent huge pages of this name that is in effect.

@@ -382,6 +382,34 @@ impl Record {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("record")
     }
 
+    /// Where each bench leaves what it has measured last, for the page at the end of `cargo bench`:
+    /// beside the programs.
+    ///
+    /// # Errors
+    ///
+    /// If the program does not know where it is.
+    pub fn of_last_run() -> Result<PathBuf, String> {
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let place = program.ancestors().nth(2);
+        Ok(place.unwrap_or(Path::new(".")).join("flatslab-benches"))
+    }
+
+    /// Writes all rows as a text, and the figures; returns the place of the text.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be written.
+    pub fn keep_for_page(&self, bench: &str, text: &str) -> Result<PathBuf, String> {
+        let directory = Self::of_last_run()?;
+        let text_file = directory.join(format!("{bench}.md"));
+        let failed = |error| format!("{}: {error}", directory.display());
+        std::fs::create_dir_all(&directory).map_err(failed)?;
+        std::fs::write(&text_file, format!("{text}\n")).map_err(failed)?;
+        let figures = directory.join(format!("{bench}.json"));
+        std::fs::write(figures, self.to_json()).map_err(failed)?;
+        Ok(text_file)
+    }
+
     /// Adds what was measured to today's record of this machine, which starts
     /// empty if the file there is of another compiler or system.
     ///

@@ -21,7 +21,6 @@ use crate::machine::{self, Machine};
 use crate::operation::Setting;
 use crate::record::{Bench, Figures, Metric, Record, Row};
 use crate::table::{self, Column};
-use crate::verdict;
 
 /// What a bench measures.
 pub struct Plan {
@@ -47,6 +46,20 @@ pub struct Plan {
     pub cases: fn(&Arguments, live: usize, bytes: usize) -> Vec<Case>,
     /// Tables of its own, in place of one for each case.
     pub tables: Option<fn(&Record) -> String>,
+    /// What is said of the figures.
+    pub results: fn(&Record, bench: &str) -> Results,
+}
+
+/// What is said of the figures of a bench.
+pub struct Results {
+    /// Each compares a container with one in use today.
+    pub sentences: Vec<String>,
+    /// Short tables, each with its title.
+    pub tables: Vec<(String, String)>,
+    /// The workshop's goals, if the bench has some.
+    pub goals: Option<String>,
+    /// What was found and may not be: the bench fails.
+    pub missed: Vec<String>,
 }
 
 /// Rows that are measured in one go, on all their subjects.
@@ -198,6 +211,20 @@ pub fn main(plan: &Plan) -> ExitCode {
     }
 }
 
+impl Results {
+    fn in_short(&self) -> String {
+        let mut text = String::new();
+        if !self.sentences.is_empty() {
+            let head = "In short (a row is one operation on values of one size):";
+            text += &format!("\n{head}\n\n- {}\n", self.sentences.join("\n- "));
+        }
+        for (title, table) in &self.tables {
+            text += &format!("\n{title}\n\n{table}\n");
+        }
+        text.trim_end().to_owned()
+    }
+}
+
 /// A case at its number of live values and value size.
 struct Planned {
     case: Case,
@@ -288,8 +315,10 @@ impl Plan {
             .iter()
             .map(|it| turns(it) * it.case.entries.len())
             .sum();
+        let before = machine::Interruptions::now();
         let progress = ProgressBar::new(all as u64 * u64::from(runs)).with_style(
-            ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}").expect("a template"),
+            ProgressStyle::with_template("{bar:30} {pos}/{len}, {eta} left: {msg}")
+                .expect("a template"),
         );
         for run in 1..=runs {
             for it in &planned {
@@ -308,10 +337,28 @@ impl Plan {
         progress.finish_and_clear();
         record.rows.retain(|row| arguments.takes_row(&row.row));
         keep_the_lowest(&mut record.rows);
-        self.print(&record, &planned, runs, arguments.quick);
-        let missed = verdict::missed_facts(&record, self.bench);
-        if !missed.is_empty() {
-            return Err(format!("not as claimed:\n{}", missed.join("\n")));
+        let results = (self.results)(&record, self.bench);
+        let all = self.all_rows(&record, &planned, runs, &results);
+        if arguments.quick {
+            println!("\nAll answers are right. The figures are of few turns: they say nothing.");
+        } else {
+            println!("{}", table::for_terminal(&results.in_short()));
+        }
+        if arguments.all {
+            println!("\n{all}");
+        }
+        let file = record.keep_for_page(self.bench, &all)?;
+        if !arguments.quick && !arguments.all {
+            println!(
+                "\nAll rows: {}; with --all they are printed.",
+                file.display()
+            );
+        }
+        if let Some(warning) = before.warning() {
+            println!("{warning}");
+        }
+        if !results.missed.is_empty() {
+            return Err(format!("not as claimed:\n{}", results.missed.join("\n")));
         }
         if arguments.record {
             println!("\nrecorded in {}", Record::keep(record)?.display());
@@ -408,25 +455,23 @@ impl Plan {
         Ok(rows)
     }
 
-    /// The result: the summary first.
-    fn print(&self, record: &Record, planned: &[Planned], runs: u32, is_quick: bool) {
-        if is_quick {
-            println!("\nAll answers are right. The figures are of few turns: they say nothing.");
-        }
-        let summary = verdict::summary(std::iter::once(record));
-        if !is_quick && !summary.is_empty() {
-            println!("\nIn short (a row is one operation on values of one size):\n");
-            println!("- {}", summary.join("\n- "));
-        }
-        if let Some(goals) = verdict::goals(record, self.bench) {
-            println!("\nGoals, as ratios; what misses is **marked**.\n\n{goals}");
-        }
-        if let Some(told) = verdict::told(record, self.bench) {
-            println!("\nHow many times as fast as malloc:\n\n{told}");
+    /// All tables, and the workshop's goals.
+    fn all_rows(
+        &self,
+        record: &Record,
+        planned: &[Planned],
+        runs: u32,
+        results: &Results,
+    ) -> String {
+        let mut text = Vec::new();
+        if let Some(goals) = &results.goals {
+            text.push(format!(
+                "Goals, as ratios; what misses is **marked**.\n\n{goals}"
+            ));
         }
         if let Some(tables) = self.tables {
-            println!("\n{}", tables(record));
-            return;
+            text.push(tables(record));
+            return text.join("\n\n");
         }
         for case in record.cases(self.bench) {
             let (row, bytes) = (case.row, case.bytes);
@@ -436,14 +481,15 @@ impl Plan {
             } else {
                 String::new()
             };
-            println!("\n{row}, {bytes} bytes, {live} live{runs}");
             let of_row = |it: &&Planned| it.case.rows.contains(&row);
             let columns = planned
                 .iter()
                 .find(of_row)
                 .map_or(&[][..], |it| it.case.columns);
-            println!("{}", table::subjects(record, "", &[case], columns));
+            let table = table::subjects(record, "", &[case], columns);
+            text.push(format!("{row}, {bytes} bytes, {live} live{runs}\n{table}"));
         }
+        text.join("\n\n")
     }
 
     /// In the process of one turn: what [`in_a_process_of_its_own`] asks for.

@@ -1,88 +1,69 @@
-//! The short tables of BENCHMARKS.md: of each family one, with the rows that decide, and its
-//! goals that are missed.
+//! The short tables, for the terminal and for BENCHMARKS.md: of each family the rows that decide.
 
-use flatslab_benches::first_touch::FAULTS;
-use flatslab_benches::goals::Goal;
-use flatslab_benches::operation::GET_AHEAD;
-use flatslab_benches::record::{Case, Metric, Record};
-use flatslab_benches::table::{self, NOTHING};
-use flatslab_benches::verdict::{self, marked};
-use flatslab_benches::{arena, bytes, epoch, growth, lives, slowest, threads};
+use crate::first_touch::FAULTS;
+use crate::operation::GET_AHEAD;
+use crate::record::{Case, Metric, Record};
+use crate::table::{self, NOTHING};
+use crate::{arena, bytes, epoch, growth, lives, slowest, threads};
 
-use crate::{Section, Source, USUAL, by_bytes, case, figure, runs};
+/// A table: its name as a marker of BENCHMARKS.md, what it shows, and itself.
+pub type Section = (&'static str, &'static str, String);
 
-/// All sections that the record has figures for.
-pub(crate) fn sections(source: &Source) -> Vec<Section> {
-    let record = &source.record;
-    let mut sections = Vec::new();
-    // The table, where it is from and how many goals are met, and the goals that are not.
-    let mut add =
-        |bench: &'static str, name, are: fn(&Goal) -> bool, table: &dyn Fn() -> String| {
-            if record.bench(bench).is_some() {
-                let (result, misses) = match bench {
-                    slowest::BENCH => (slowest::within(record), String::new()),
-                    "arena" => (arena::verdict(record).unwrap_or_default(), String::new()),
-                    _ => verdict::misses(record, bench, are).unwrap_or_default(),
-                };
-                let (table, origin) = (table(), origin(record, bench));
-                let section = match misses.is_empty() {
-                    true => format!("{table}\n\n{origin} {result}"),
-                    false => format!("{table}\n\n- {origin} {result}\n{misses}"),
-                };
-                sections.push((name, section.trim_end().to_owned()));
-            }
-        };
-    let of = |rows: &[&'static str], subjects: &[&str]| {
-        operations(record, "slab", rows, &WALKS, subjects)
-    };
-    add("cycles", "slabs", is_of_a_slab, &|| of(&OPERATIONS, &SLABS));
-    add("cycles", "key slabs", is_key_slab, &|| {
-        of(&OPERATIONS, &KEY_SLABS)
-    });
-    add("cycles", "the pool", Goal::is_of_a_pool, &|| {
-        operations(record, "floor, bare", &OPERATIONS, &[], &POOLS)
-    });
-    let all = |_: &Goal| true;
-    add(growth::BENCH, "growth", all, &|| growth_tables(record));
-    add(lives::BENCH, "lives", all, &|| lives::tables(record, &[64]));
-    add("malloc", "malloc", all, &|| malloc(record));
-    add("pages", "pages", all, &|| pages(record));
-    add("arena", "arenas", all, &|| {
-        let rows = [ARENAS, &arena::WARM[1..4]].concat();
-        arena::in_short(record, &rows).unwrap_or_default()
-    });
-    add(bytes::BENCH, "bytes", all, &|| {
-        duels(record, bytes::BENCH, &BYTES)
-    });
-    add(epoch::BENCH, "epochs", all, &|| {
-        duels(record, epoch::BENCH, &EPOCHS)
-    });
-    add(threads::BENCH, "threads", all, &|| across_threads(record));
-    add(slowest::BENCH, "the slowest", all, &|| {
-        slowest::in_short(record)
-    });
-    sections
-}
+/// The number of live values of most tables.
+const USUAL: usize = 8192;
 
-/// Where a table comes from, and where the rest of it is.
-fn origin(record: &Record, bench: &str) -> String {
-    let machine = &record.machine;
-    let commit = record.bench(bench).map_or("", |it| it.commit.as_str());
-    format!(
-        "{} ({}), commit {commit}, {}, runs: {}; [all rows](benches/record/tables/{bench}.md).",
-        machine.cpu,
-        machine.cpu_version,
-        machine.date,
-        runs(record, bench)
-    )
-}
-
-fn is_of_a_slab(goal: &Goal) -> bool {
-    !goal.is_of_a_pool() && !is_key_slab(goal)
-}
-
-fn is_key_slab(goal: &Goal) -> bool {
-    goal.subject.contains("KeySlab")
+/// The tables of a bench that the record has figures for.
+#[must_use]
+pub fn sections(record: &Record, bench: &str) -> Vec<Section> {
+    if record.bench(bench).is_none() {
+        return Vec::new();
+    }
+    let slabs = |subjects| operations(record, "slab", &OPERATIONS, &WALKS, subjects);
+    match bench {
+        "cycles" => vec![
+            (
+                "slabs",
+                "Slabs: `slab` in core cycles, the others as ratios to it",
+                slabs(&SLABS),
+            ),
+            (
+                "key slabs",
+                "Key slabs: `slab` in core cycles, the others as ratios to it",
+                slabs(&KEY_SLABS),
+            ),
+            (
+                "the pool",
+                "Pools: an unchecked pool of bare cells in core cycles, the others as ratios to it",
+                operations(record, "floor, bare", &OPERATIONS, &[], &POOLS),
+            ),
+        ],
+        growth::BENCH => vec![("growth", "Two million insertions", growth_tables(record))],
+        lives::BENCH => vec![(
+            "lives",
+            "Whole lives, and many values at once",
+            lives::tables(record, &[64]),
+        )],
+        "malloc" => vec![("malloc", "A million orders", malloc(record))],
+        "pages" => vec![("pages", "Kinds of pages", pages(record))],
+        "arena" => {
+            let rows = [ARENAS, &arena::WARM[1..4]].concat();
+            let table = arena::in_short(record, &rows).unwrap_or_default();
+            vec![("arenas", "Arenas: the fastest library is 1.00", table)]
+        }
+        bytes::BENCH => vec![("bytes", "Byte buffers", duels(record, bytes::BENCH, &BYTES))],
+        epoch::BENCH => vec![(
+            "epochs",
+            "Epoch slabs",
+            duels(record, epoch::BENCH, &EPOCHS),
+        )],
+        threads::BENCH => vec![("threads", "Across threads", across_threads(record))],
+        slowest::BENCH => vec![(
+            "the slowest",
+            "The slowest single operations",
+            slowest::in_short(record),
+        )],
+        _ => Vec::new(),
+    }
 }
 
 const OPERATIONS: [&str; 5] = [
@@ -135,13 +116,7 @@ fn operations(
     let cases = [of(operations, 8), of(&LARGER, 64), of(walks, 8)].concat();
     let row = |case: &Case<'_>| {
         let cycles = record.cycles(*case, base)?;
-        let ratio = |subject: &&str| {
-            let ratio = figure(record.ticks_ratio(*case, subject, base), 2);
-            // Next to the bare floor stand the goals of pools alone.
-            let has_goal = base == "slab" || subject.starts_with("Pool");
-            let missed = || verdict::is_missed(record, *case, subject, Metric::Ticks);
-            marked(ratio, has_goal && missed())
-        };
+        let ratio = |subject: &&str| figure(record.ticks_ratio(*case, subject, base), 2);
         let head = [by_bytes(*case), format!("{cycles:.1}")];
         Some(head.into_iter().chain(subjects.iter().map(ratio)).collect())
     };
@@ -152,18 +127,11 @@ fn operations(
     table::markdown(&head, &rows)
 }
 
-/// Nanoseconds of a metric, **marked** where it misses a goal.
+/// The time of a metric.
 fn nanoseconds(record: &Record, case: Case<'_>, subject: &str, metric: Metric) -> String {
-    let Some(ticks) = record.value(case, subject, metric) else {
-        return NOTHING.to_owned();
-    };
-    let ns = ticks / record.bench(case.bench).map_or(1.0, |it| it.ticks_per_ns);
-    let shown = match ns {
-        1e6.. => format!("{:.1} ms", ns / 1e6),
-        100.0.. => table::thousands(ns.round() as usize),
-        _ => format!("{ns:.1}"),
-    };
-    marked(shown, verdict::is_missed(record, case, subject, metric))
+    let ticks = record.value(case, subject, metric);
+    let ticks_per_ns = record.bench(case.bench).map_or(1.0, |it| it.ticks_per_ns);
+    ticks.map_or_else(|| NOTHING.to_owned(), |it| table::time(it / ticks_per_ns))
 }
 
 /// A row for each subject, a column for each metric of a case.
@@ -219,41 +187,26 @@ const GROWING: [&str; 11] = [
     "BoundedSlab, Slot",
 ];
 
-/// The longest insertion by allocator, then percentiles in the running program and at a pace.
+/// The longest insertion by allocator, then percentiles in the running program: values of 64 bytes.
 fn growth_tables(record: &Record) -> String {
-    use Metric::{P50, P99, P999, P9999, Worst};
-    let of = |row, bytes| of_bench(growth::BENCH, row, (2_000_000, bytes));
-    let worst = [8, 64].map(|bytes| {
-        let column = |name: &'static str, row| (name, of(row, bytes), Worst);
-        [
-            column("fresh glibc", growth::FRESH),
-            column("running", growth::RUNNING),
-            column("mimalloc", growth::MIMALLOC),
-            column("jemalloc", growth::JEMALLOC),
-        ]
-    });
-    let longest = |at: usize, bytes| {
-        let label = format!("longest insertion, {bytes} bytes");
-        by_subject(record, &label, &GROWING, &worst[at])
-    };
-    let percentiles = |row, bytes, what: &str| {
-        let metrics = [
-            ("p50", P50),
-            ("p99", P99),
-            ("p99.9", P999),
-            ("p99.99", P9999),
-        ];
-        let columns = metrics.map(|(name, metric)| (name, of(row, bytes), metric));
-        let label = format!("ns, {what}, {bytes} bytes");
-        by_subject(record, &label, &GROWING, &columns)
-    };
+    let of = |row| of_bench(growth::BENCH, row, (2_000_000, 64));
+    let longest = [
+        ("fresh glibc", growth::FRESH),
+        ("running", growth::RUNNING),
+        ("mimalloc", growth::MIMALLOC),
+        ("jemalloc", growth::JEMALLOC),
+    ];
+    let longest = longest.map(|(name, row)| (name, of(row), Metric::Worst));
+    let percentiles = [
+        ("p50", Metric::P50),
+        ("p99", Metric::P99),
+        ("p99.9", Metric::P999),
+        ("p99.99", Metric::P9999),
+    ];
+    let percentiles = percentiles.map(|(name, metric)| (name, of(growth::RUNNING), metric));
     [
-        longest(0, 8),
-        longest(1, 64),
-        percentiles(growth::RUNNING, 8, "running program"),
-        percentiles(growth::RUNNING, 64, "running program"),
-        percentiles(growth::PACED, 8, "a million a second"),
-        percentiles(growth::PACED, 64, "a million a second"),
+        by_subject(record, "longest insertion", &GROWING, &longest),
+        by_subject(record, "in a running program", &GROWING, &percentiles),
     ]
     .join("\n\n")
 }
@@ -281,7 +234,7 @@ fn malloc(record: &Record) -> String {
         of("churn, FIFO", "hot churn, FIFO (pair)"),
         of("Swiss cheese", "Swiss cheese"),
     ];
-    by_subject(record, "ns, 64 bytes written", &subjects, &columns)
+    by_subject(record, "64 bytes written", &subjects, &columns)
 }
 
 fn pages(record: &Record) -> String {
@@ -309,7 +262,7 @@ fn pages(record: &Record) -> String {
         ("p99.99", growth, Metric::P9999),
         ("worst", growth, Metric::Worst),
     ];
-    by_subject(record, "ns", &subjects, &columns)
+    by_subject(record, "", &subjects, &columns)
 }
 
 /// Rows in fresh arenas: of each kind one or two.
@@ -400,8 +353,6 @@ impl Duel {
         let case = *cases.iter().find(of_it)?;
         let (ours, metric) = ((self.ours, self.metric), self.metric);
         let ratio = record.ratio(case, ours, (self.theirs, metric, 0.0));
-        let (bound, is_missed) = verdict::bound(record, case, ours, self.theirs)
-            .unwrap_or_else(|| (NOTHING.to_owned(), false));
         let ratio = match ratio.filter(|it| it.is_finite()) {
             Some(ratio) => format!("{ratio:.2}"),
             None => NOTHING.to_owned(),
@@ -418,8 +369,7 @@ impl Duel {
                 table::prose(self.theirs),
                 self.value(record, case, self.theirs)?
             ),
-            marked(ratio, is_missed),
-            bound,
+            ratio,
         ])
     }
 }
@@ -427,7 +377,7 @@ impl Duel {
 fn duels(record: &Record, bench: &str, duels: &[Duel]) -> String {
     let rows = duels.iter().filter_map(|it| it.line(record, bench));
     let rows: Vec<Vec<String>> = rows.collect();
-    let head = ["", "ours", "compared with", "ratio", "at most"];
+    let head = ["", "ours", "compared with", "ratio"];
     table::markdown(&head.map(str::to_owned), &rows)
 }
 
@@ -523,42 +473,74 @@ fn across_threads(record: &Record) -> String {
     table::markdown(&head, &rows)
 }
 
-/// The small table of the README: core cycles.
-pub(crate) fn readme(source: &Source) -> Option<Section> {
-    let record = &source.record;
+/// The operations of the README's table, in the words of people.
+const README: [(&str, &str); 5] = [
+    ("get, at random", "GET random"),
+    ("get_mut, at random", "GET_MUT random"),
+    ("insert, free slots in random order", "INSERT steady"),
+    ("remove, at random", "REMOVE random"),
+    ("replace, at random", "REPLACE"),
+];
+
+/// The table of operations of the README: core cycles.
+#[must_use]
+pub fn readme(record: &Record) -> Option<String> {
     record.bench("cycles")?;
     let columns = [
         ("slab", "`slab`"),
-        ("KeySlab", "`KeySlab`"),
-        ("slotmap", "`slotmap`"),
-        ("KeySlab, GenKey", "`KeySlab`, `GenKey`"),
         ("BoundedSlab, Slot", "`BoundedSlab`, `Slot`"),
         ("BoundedSlab, Key", "`Key`"),
         ("Slab, Slot", "`Slab`, `Slot`"),
         ("Slab, Key", "`Key`"),
+        ("KeySlab", "`KeySlab`"),
         ("Pool, PoolBox", "`Pool`"),
-        ("Box, malloc", "`Box`"),
     ];
-    let operations = [
-        ("insert, free slots in random order", "INSERT steady", 8),
-        ("get, at random", "GET random", 8),
-        ("remove, at random", "REMOVE random", 8),
-        ("remove and insert, at random, 64 bytes", "CHURN random", 64),
-    ];
-    let row = |(label, operation, bytes): (&str, &'static str, usize)| {
-        let cycles = |(subject, _)| record.cycles(case(operation, USUAL, bytes), subject);
+    let row = |(label, operation): (&str, &'static str)| {
+        let cycles = |(subject, _)| record.cycles(case(operation, USUAL, 8), subject);
         let cells = columns.iter().map(|column| figure(cycles(*column), 1));
         [label.to_owned()].into_iter().chain(cells).collect()
     };
-    let mut head = vec!["core cycles, 8,192 live".to_owned()];
+    let mut head = vec!["core cycles, 8 bytes".to_owned()];
     head.extend(columns.map(|column| column.1.to_owned()));
-    let machine = &record.machine;
-    let text = format!(
-        "{}\n\n{} ({}), {}; one core of a shared machine.",
-        table::markdown(&head, &operations.map(row)),
-        machine.cpu,
-        machine.cpu_version,
-        machine.compiler
-    );
-    Some(("figures", text))
+    Some(table::markdown(&head, &README.map(row)))
+}
+
+/// The table of growth of the README: the slowest insertions of 64 bytes.
+#[must_use]
+pub fn readme_growth(record: &Record) -> Option<String> {
+    record.bench(growth::BENCH)?;
+    let of = |row| of_bench(growth::BENCH, row, (2_000_000, 64));
+    let columns = [
+        ("p99.9, running", of(growth::RUNNING), Metric::P999),
+        ("longest: fresh glibc", of(growth::FRESH), Metric::Worst),
+        ("running", of(growth::RUNNING), Metric::Worst),
+        ("mimalloc", of(growth::MIMALLOC), Metric::Worst),
+        ("jemalloc", of(growth::JEMALLOC), Metric::Worst),
+    ];
+    let subjects = [
+        "slab",
+        "slotmap",
+        "Vec, push",
+        "Slab, Slot",
+        "BoundedSlab, Slot",
+        "KeySlab, grow_in_place",
+    ];
+    Some(by_subject(
+        record,
+        "one insertion of 64 bytes",
+        &subjects,
+        &columns,
+    ))
+}
+
+fn case(row: &'static str, live: usize, bytes: usize) -> Case<'static> {
+    of_bench("cycles", row, (live, bytes))
+}
+
+fn by_bytes(case: Case<'_>) -> String {
+    format!("{}, {} B", case.row, case.bytes)
+}
+
+fn figure(figure: Option<f64>, decimals: usize) -> String {
+    figure.map_or_else(|| NOTHING.to_owned(), |it| format!("{it:.decimals$}"))
 }

@@ -12,7 +12,6 @@ use crate::operation::Setting;
 use crate::record::{Metric, Record};
 use crate::run::Measured;
 use crate::table;
-use crate::verdict::marked;
 
 /// The bench.
 pub const BENCH: &str = "slowest";
@@ -126,7 +125,7 @@ fn table(record: &Record, all: &[Slowest<'_>]) -> String {
             it.operation.to_owned(),
             format!("{:.0}", it.median / ticks_per_ns),
             format!("{:.0}", it.worst / ticks_per_ns),
-            marked(format!("{:.0}", it.steps), it.steps > STEPS),
+            table::marked(format!("{:.0}", it.steps), it.steps > STEPS),
         ]
     };
     let head = [

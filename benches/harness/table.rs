@@ -1,6 +1,6 @@
 //! Results, as tables a person can read.
 
-use comfy_table::{Cell, CellAlignment, presets};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, presets};
 
 use crate::record::{Case, Metric, Record};
 
@@ -157,6 +157,65 @@ pub fn prose(subject: &str) -> String {
         }
     });
     words.collect::<Vec<_>>().join(" ")
+}
+
+/// A figure in bold, where it is to be seen.
+#[must_use]
+pub fn marked(figure: String, is_marked: bool) -> String {
+    match is_marked {
+        true => format!("**{figure}**"),
+        false => figure,
+    }
+}
+
+/// A time in the unit that a reader would choose.
+#[must_use]
+pub fn time(ns: f64) -> String {
+    match ns {
+        1e6.. => format!("{:.1} ms", ns / 1e6),
+        1e4.. => format!("{:.0} µs", ns / 1e3),
+        1e3.. => format!("{:.1} µs", ns / 1e3),
+        100.0.. => format!("{ns:.0} ns"),
+        _ => format!("{ns:.1} ns"),
+    }
+}
+
+/// Columns of a terminal, at most.
+const COLUMNS: u16 = 110;
+
+/// A text with Markdown tables as a terminal shows it: heads are wrapped, so that no line is wider
+/// than 110 columns, and names stand without quotes.
+#[must_use]
+pub fn for_terminal(text: &str) -> String {
+    let cells = |line: &str| -> Vec<String> {
+        let cells = line.trim_matches('|').split('|');
+        cells.map(|cell| cell.trim().to_owned()).collect()
+    };
+    let text = text.replace('`', "");
+    let mut shown = Vec::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        if !line.starts_with('|') {
+            shown.push(line.to_owned());
+            continue;
+        }
+        let mut table = comfy_table::Table::new();
+        table
+            .load_preset(presets::NOTHING)
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .set_width(COLUMNS)
+            .set_header(cells(line));
+        // The line below the head.
+        lines.next();
+        while let Some(row) = lines.next_if(|line| line.starts_with('|')) {
+            table.add_row(cells(row));
+        }
+        for column in table.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        shown.push(table.trim_fmt());
+    }
+    shown.join("\n")
 }
 
 /// With commas.

@@ -47,7 +47,7 @@
 //!    second per gigabyte. A page that is not populated costs two microseconds at its first use, or
 //!    half a millisecond if it is huge.
 //! 6. Prefetch: with [`prefetch`](crate::TrackedSlab::prefetch) four accesses ahead, an access
-//!    whose result the program waits for takes a third or a quarter of the time.
+//!    whose result the program waits for takes a quarter to two fifths of the time (BENCHMARKS.md, "Pages").
 //! 7. Print [`Report`]s at start-up: they say which options were obtained.
 //!
 //! # After `fork`

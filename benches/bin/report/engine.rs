@@ -5,7 +5,7 @@ use flatslab_benches::record::Record;
 use flatslab_benches::table::{self, NOTHING, thousands};
 use serde_json::Value;
 
-use crate::{Section, full};
+use crate::full;
 
 /// Latencies of the closed loop: the field, the name, and whether the highest of the rounds
 /// counts instead of the median.
@@ -43,9 +43,6 @@ const PROGRAMS: [(&str, &str); 4] = [
     ("engine-mimalloc.json", "mimalloc"),
     ("engine-jemalloc.json", "jemalloc"),
 ];
-
-const PICTURE: &str = "![the longest command to a matching engine whose books grow, by store and \
-                       allocator](pictures/engine.svg)";
 
 /// What was recorded of the engine.
 pub(crate) struct Engine {
@@ -104,19 +101,6 @@ pub(crate) fn in_short(engine: &Engine) -> String {
         by_program(engine),
         says(result)
     )
-}
-
-/// For README.md: the picture, what was seen, and the table from empty.
-pub(crate) fn readme(engine: &Engine) -> Section {
-    let result = &engine.result;
-    let is_shown = |store: &Value| SHORT.iter().any(|(name, _)| store["store"] == **name);
-    let table = table(result, "from_empty", is_shown);
-    let text = format!(
-        "{PICTURE}\n\n{}\n\n{table}\n\n{}",
-        says(result),
-        caption(result)
-    );
-    ("engine", text)
 }
 
 /// The sentences that the program has printed.

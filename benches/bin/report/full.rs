@@ -1,10 +1,8 @@
 //! All tables of a record, a file for each bench.
 
-use flatslab_benches::goals::Goal;
 use flatslab_benches::record::{Case, Metric, Record};
 use flatslab_benches::table::{self, Column};
-use flatslab_benches::verdict;
-use flatslab_benches::{arena, bytes, epoch, lives, slowest, threads};
+use flatslab_benches::{arena, bytes, epoch, lives, slowest, threads, verdict};
 
 use crate::{Section, Source, USUAL, by_bytes, case, figure, pages, runs};
 
@@ -37,7 +35,6 @@ pub(crate) fn files(source: &Source) -> Vec<(&'static str, String)> {
     add("malloc", &|| {
         vec![
             ("Orders of 64 bytes", malloc(record)),
-            ("Next to the C design", speed_ups(record)),
             (GOALS, goals("malloc")),
         ]
     });
@@ -52,14 +49,15 @@ pub(crate) fn files(source: &Source) -> Vec<(&'static str, String)> {
             ("Fresh arenas", text(arena::fresh(record))),
             ("Warm arenas", text(arena::frames(record))),
             ("Warm arenas, in batches", text(arena::tails(record))),
-            (GOALS, text(arena::verdict(record))),
+            (GOALS, text(arena::behind(record))),
         ]
     });
     add(bytes::BENCH, &|| {
-        let in_short = bytes::in_short(record);
+        let notes = record.bench(bytes::BENCH).map_or(&[][..], |it| &it.notes);
         vec![
             ("Byte buffers", bytes::tables(record)),
-            (GOALS, in_short.unwrap_or_else(|| missing(bytes::BENCH))),
+            ("Rings of 10", format!("- {}", notes.join("\n- "))),
+            (GOALS, goals(bytes::BENCH)),
         ]
     });
     add(epoch::BENCH, &|| {
@@ -114,11 +112,6 @@ fn file(source: &Source, bench: &str, sections: &[Section]) -> String {
 
 /// The operations on slabs and pools.
 fn cycles(record: &Record) -> Vec<Section> {
-    let goals = |are| {
-        let goals = verdict::goals_of(record, "cycles", are);
-        goals.unwrap_or_else(|| missing("cycles"))
-    };
-    let met = verdict::met(record, "cycles").unwrap_or_else(|| missing("cycles"));
     let mut sections = vec![
         ("Next to others, 8 bytes", operations(record, 8)),
         ("Next to others, 64 bytes", operations(record, 64)),
@@ -132,9 +125,10 @@ fn cycles(record: &Record) -> Vec<Section> {
     }
     sections.extend([
         ("Pools", pool(record)),
-        ("Goals that are met", met),
-        ("Goals of slabs", goals(|goal| !goal.is_of_a_pool())),
-        ("Goals of pools", goals(Goal::is_of_a_pool)),
+        (
+            GOALS,
+            verdict::goals(record, "cycles").unwrap_or_else(|| missing("cycles")),
+        ),
     ]);
     sections
 }
@@ -304,11 +298,6 @@ fn pool(record: &Record) -> String {
     let mut head = vec![String::new(), "bare floor, cycles".to_owned()];
     head.extend(subjects.map(table::prose));
     table::markdown(&head, &rows)
-}
-
-/// How many times as fast as malloc: what is told of the C design, and ours.
-fn speed_ups(record: &Record) -> String {
-    verdict::told(record, "malloc").unwrap_or_else(|| missing("malloc"))
 }
 
 /// Stands for a table of the pool that is not in the record.

@@ -8,16 +8,14 @@ mod full;
 mod order_book;
 mod pages;
 mod pictures;
-mod short;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use flatslab_benches::goals::SUMMARY;
 use flatslab_benches::record::{Case, Record};
-use flatslab_benches::table::NOTHING;
-use flatslab_benches::verdict;
+use flatslab_benches::table::{self, NOTHING};
+use flatslab_benches::{claims, growth, short, summary};
 
 /// Writes the tables of the records into benches/record/tables/, BENCHMARKS.md and
 /// README.md, and draws the pictures
@@ -28,6 +26,9 @@ struct Arguments {
     /// Prints the tables, and writes nothing
     #[arg(long)]
     print: bool,
+    /// Prints one page from what the benches left in this directory, and draws the pictures there
+    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["record", "print"])]
+    page: Option<PathBuf>,
 }
 
 /// A record, or those of its benches that no newer record has.
@@ -54,7 +55,12 @@ type Section = (&'static str, String);
 const USUAL: usize = 8192;
 
 fn main() -> ExitCode {
-    match report(&Arguments::parse()) {
+    let arguments = Arguments::parse();
+    let done = match &arguments.page {
+        Some(directory) => page(directory),
+        None => report(&arguments),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -76,20 +82,43 @@ fn report(arguments: &Arguments) -> Result<(), String> {
     let mut sections = vec![("order book", order_book::in_short(&book))];
     for source in &sources {
         files.extend(full::files(source));
-        sections.extend(short::sections(source));
+        let record = &source.record;
+        for bench in record.benches.iter().map(|it| &*it.bench) {
+            let of_bench = short::sections(record, bench).into_iter();
+            let add = |(name, _, table)| (name, format!("{table}\n\n{}", origin(record, bench)));
+            sections.extend(of_bench.map(add));
+        }
     }
-    // Part of it would take the place of the whole.
-    let is_there = |bench| sources.iter().any(|it| it.record.bench(bench).is_some());
-    if SUMMARY.iter().all(|it| is_there(it.bench)) {
-        let summary = verdict::summary(sources.iter().map(|it| &it.record));
-        let summary: Vec<String> = summary.iter().map(|line| format!("- {line}")).collect();
-        sections.push(("summary", summary.join("\n")));
+    let records: Vec<&Record> = sources.iter().map(|it| &it.record).collect();
+    let lines = |lines: Vec<String>| {
+        lines
+            .iter()
+            .map(|line| format!("- {line}\n"))
+            .collect::<String>()
+    };
+    let all = records.iter().copied();
+    sections.push((
+        "summary",
+        lines(summary::sentences(all.clone())).trim_end().to_owned(),
+    ));
+    sections.push(("slower", lines(summary::slower(all)).trim_end().to_owned()));
+    let claimed = claims::tables(&records, None).into_iter();
+    let claimed: Vec<String> = claimed
+        .map(|(name, table)| format!("{name}:\n\n{table}"))
+        .collect();
+    sections.push(("claims", claimed.join("\n\n")));
+    let mut readme: Vec<Section> = Vec::new();
+    for record in &records {
+        if let Some(table) = short::readme(record) {
+            readme.push(("figures", format!("{table}\n\n{}", machine(record))));
+        }
+        if let Some(table) = short::readme_growth(record) {
+            readme.push((growth::BENCH, table));
+        }
     }
-    let mut readme: Vec<Section> = sources.iter().filter_map(short::readme).collect();
     if let Some(engine) = &engine {
         files.push(engine::file(engine));
         sections.push(("engine", engine::in_short(engine)));
-        readme.push(engine::readme(engine));
     }
     if let Some(exchange) = &exchange {
         files.push(exchange::file(exchange));
@@ -121,6 +150,80 @@ fn report(arguments: &Arguments) -> Result<(), String> {
     }
     rewrite(&root.join("BENCHMARKS.md"), &sections)?;
     rewrite(&root.join("README.md"), &readme)
+}
+
+/// The benches, in the order in which their tables are shown.
+const BENCHES: [&str; 10] = [
+    "cycles", "growth", "malloc", "lives", "pages", "bytes", "arena", "epoch", "threads", "slowest",
+];
+
+/// One page from what each bench has measured last.
+fn page(directory: &Path) -> Result<(), String> {
+    let mut records = Vec::new();
+    for bench in BENCHES {
+        let path = directory.join(format!("{bench}.json"));
+        if path.exists() {
+            records.push(Record::read(&path)?);
+        }
+    }
+    let Some(first) = records.first() else {
+        return Err(format!(
+            "{}: no bench has left figures here",
+            directory.display()
+        ));
+    };
+    println!("\n== In short, on this machine: {}", first.machine);
+    let lines = |title: &str, lines: Vec<String>| {
+        let text = format!("\n{title}\n\n- {}", lines.join("\n- "));
+        println!("{}", table::for_terminal(&text));
+    };
+    lines(
+        "Beside what is in use today (a row is one operation on values of one size):",
+        summary::sentences(records.iter()),
+    );
+    lines(
+        "Slower by more than a tenth:",
+        summary::slower(records.iter()),
+    );
+    let all: Vec<&Record> = records.iter().collect();
+    for (title, claimed) in claims::tables(&all, None) {
+        println!(
+            "\n{}",
+            table::for_terminal(&format!("{title}\n\n{claimed}"))
+        );
+    }
+    let drawn = directory.join("pictures");
+    std::fs::create_dir_all(&drawn).map_err(|error| format!("{}: {error}", drawn.display()))?;
+    for record in &records {
+        pictures::draw(record, None, &drawn).map_err(|error| error.to_string())?;
+    }
+    println!(
+        "\nAll rows: {}; pictures: {}",
+        directory.display(),
+        drawn.display()
+    );
+    Ok(())
+}
+
+fn machine(record: &Record) -> String {
+    let machine = &record.machine;
+    format!(
+        "{} ({}), {}; one core of a shared machine.",
+        machine.cpu, machine.cpu_version, machine.compiler
+    )
+}
+
+/// Where a table comes from, and where the rest of it is.
+fn origin(record: &Record, bench: &str) -> String {
+    let machine = &record.machine;
+    let commit = record.bench(bench).map_or("", |it| it.commit.as_str());
+    format!(
+        "{} ({}), commit {commit}, {}, runs: {}; [all rows](benches/record/tables/{bench}.md).",
+        machine.cpu,
+        machine.cpu_version,
+        machine.date,
+        runs(record, bench)
+    )
 }
 
 fn read(path: &Path) -> Result<String, String> {

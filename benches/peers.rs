@@ -1,7 +1,7 @@
 //! Other crates' containers, and the allocators.
 //!
 //! A module of each bench and not of the library: some peers need a newer compiler
-//! than flatslab, so they are dev-dependencies, and only `cargo bench` builds them.
+//! than flatslab, so they are dev-dependencies, or features, and only `cargo bench` builds them.
 
 #![allow(unreachable_pub, reason = "the macro's types are public")]
 #![allow(dead_code, reason = "each bench takes what it compares")]

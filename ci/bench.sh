@@ -4,8 +4,9 @@
 # figures of these runs are not to be quoted.
 . "$(dirname "$0")/common.sh"
 # All in one profile, and of one package: the peers and what they need are built once.
-cargo test --profile bench --package flatslab-benches --lib
-cargo bench --package flatslab-benches -- --quick
+full=(--package flatslab-benches --features full)
+cargo test --profile bench "${full[@]}" --lib
+cargo bench "${full[@]}" -- --quick
 # The engine on other allocators than the system's.
 cargo build --profile bench --package engine_record --features allocators
 for program in engine_mimalloc engine_jemalloc; do
@@ -16,13 +17,14 @@ done
 
 # The programs that cargo has built, called as it calls them: forty times cargo itself
 # would take longer than what is asked of them.
-programs=$(cargo bench --package flatslab-benches --no-run 2>&1 |
+programs=$(cargo bench "${full[@]}" --bench '*' --no-run 2>&1 |
     sed -n 's/^ *Executable .* (\(.*\))$/\1/p')
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 for bench in benches/*.rs; do
     bench=$(basename "$bench" .rs)
-    [ "$bench" != build ] && [ "$bench" != peers ] || continue
+    # `all` hands its arguments to the others.
+    [[ " build peers all " != *" $bench "* ]] || continue
     program=$(grep "/$bench-[0-9a-f]*$" <<<"$programs")
     for arguments in "--runs 0" "--live 99999999999" "--bytes 7" "--subject nothing" "nothing"; do
         code=0

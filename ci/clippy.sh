@@ -13,7 +13,7 @@ done
 # What the peers' build scripts compile, which takes longer than all else, is built in this
 # profile by ci/bench.sh, too.
 cargo clippy --package flatslab-benches --package engine_record --all-targets --release \
-    --features engine_record/allocators -- -D warnings
+    --features engine_record/allocators,flatslab-benches/full -- -D warnings
 cargo clippy --package flatslab --examples --profile test -- -D warnings
 cargo clippy --package flatslab --lib --no-default-features --features alloc -- -D warnings
 cargo clippy --package flatslab --all-targets --no-default-features -- -D warnings

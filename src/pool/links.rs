@@ -2,7 +2,7 @@
 //!
 //! [`Links`] are the free cells of a pool in a storage. Such a list takes no memory but costs time:
 //! a pop waits for the load of the cell, which is not in the cache after removals in random order
-//! (BENCHMARKS.md, "The pool"). Where there is memory for it, a
+//! (BENCHMARKS.md, "Pools"). Where there is memory for it, a
 //! [`FreeStack`](crate::raw::stack::FreeStack) is the better list. Times of a
 //! prototype, as multiples of that stack's (Intel Xeon, medians of three runs):
 //!

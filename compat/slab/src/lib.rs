@@ -9,19 +9,19 @@
 //!
 //! Keys, their order, capacities and panics are those of `slab`. What differs:
 //!
-//! - A slab has fewer than 2^30 slots. A key past them opens nothing.
-//! - A slot takes 4 bytes for the list of free slots, and an `Option<T>`, where a slot of `slab`
-//!   takes 16 bytes at least.
-//! - A slab of references to what is dropped before the slab does not compile: only `std` may
-//!   say that a destructor does not use what values refer to.
-//! - [`Slab::key_of`] panics with another text, and [`Slab::get2_mut`] returns `None` for keys out
-//!   of bounds, as its documentation says there, too.
+//! - A slab has fewer than 2^30 slots. A larger key finds no value.
+//! - A slot takes 4 bytes for the list of free slots, and an `Option<T>`. A slot of `slab` takes at
+//!   least 16 bytes.
+//! - A slab declared before the values that its own values refer to does not compile: only `std` may
+//!   promise that a destructor does not use them.
+//! - [`Slab::key_of`] panics with another message. [`Slab::get2_mut`] returns `None` for keys out of
+//!   bounds, as the documentation of `slab` says.
 //! - A [`Drain`] that is forgotten leaves the values in the slab.
-//! - The capacity after `collect` and deserialising with gaps between the keys, and after
-//!   `clone_from` into less memory or a panic of [`Slab::compact`]'s closure, is another one; `slab`
-//!   promises none.
-//! - `clone_from` drops the values that there are before it clones the others; `slab` drops and
-//!   clones in turns. If a clone panics, the values before it are there, and no others.
+//! - The capacity may differ after `collect` or deserialising with gaps between the keys, after
+//!   `clone_from` into less memory, and after the closure of [`Slab::compact`] panics. `slab`
+//!   promises no capacity there.
+//! - `clone_from` drops all old values before it clones the new ones; `slab` drops and clones one
+//!   after the other. If a clone panics, the slab has the values that were cloned before it.
 //!
 //! ```
 //! use slab::Slab;
@@ -47,7 +47,7 @@ use flatslab::{Key, KeySlab};
 
 pub use iter::{Drain, IntoIter, Iter, IterMut};
 
-/// Values of one type under keys that are numbers.
+/// A container of values of one type, whose keys are numbers.
 ///
 /// ```
 /// let mut slab = slab::Slab::with_capacity(2);

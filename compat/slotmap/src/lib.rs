@@ -8,19 +8,19 @@
 //! slotmap = { path = "<flatslab>/compat/slotmap" }
 //! ```
 //!
-//! Keys, with their versions, their order, and snapshots are those of `slotmap`. What differs:
+//! Keys with their versions, the order of keys, and snapshots are those of `slotmap`. What differs:
 //!
-//! - `HopSlotMap` and `DenseSlotMap` are not here.
-//! - A map has fewer than 2^30 slots. A slot has 2^30 − 1 values and takes no more then, where one
-//!   of `slotmap` starts with the first version again after 2^31.
-//! - There is no slot that is never used, so an empty map has no memory, and capacities differ by
-//!   one before they are doubled.
-//! - A slot takes 4 bytes more.
+//! - `HopSlotMap` and `DenseSlotMap` are missing.
+//! - A map has fewer than 2^30 slots. A slot accepts 2^30 − 1 values and is then retired; a slot of
+//!   `slotmap` returns to its first version after 2^31 values.
+//! - No slot is reserved, so an empty map has no memory, and capacities differ by one before they
+//!   double.
+//! - A slot takes at most 4 bytes more.
 //! - [`basic::IntoIter`] is not `Clone`.
-//! - A map of references to what is dropped before the map does not compile: only `std` may say
-//!   that a destructor does not use what values refer to.
-//! - A snapshot of a slot with a version past 2^31 is refused.
-//! - `Debug` prints a map, and not the slots.
+//! - A map declared before the values that its own values refer to does not compile: only `std` may
+//!   promise that a destructor does not use them.
+//! - A snapshot with a version of 2^31 or more is refused.
+//! - `Debug` prints keys and values, not slots.
 //!
 //! ```
 //! use slotmap::SlotMap;

@@ -92,14 +92,12 @@ fn row(what: &str, claimed: &str, measured: String) -> [String; 3] {
     [what.to_owned(), claimed.to_owned(), measured]
 }
 
-/// The claims of a system that the records have figures for: its name, and a table. All systems
-/// if no bench is named.
+/// The claims of each system that the records have figures for: its name, and a table.
 #[must_use]
-pub fn tables(records: &[&Record], bench: Option<&str>) -> Vec<(&'static str, String)> {
+pub fn tables(records: &[&Record]) -> Vec<(&'static str, String)> {
     let figures = Figures(records.to_vec());
-    let is_asked = |it: &&System| bench.is_none_or(|bench| it.benches.contains(&bench));
     let mut tables = Vec::new();
-    for system in SYSTEMS.iter().filter(is_asked) {
+    for system in &SYSTEMS {
         let is_there = |bench: &&&str| figures.of(bench).is_some();
         if !system.benches.iter().any(|bench| is_there(&bench)) {
             continue;

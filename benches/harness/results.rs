@@ -3,18 +3,16 @@
 
 use crate::record::Record;
 use crate::run::Results;
-use crate::{claims, short, summary, verdict};
+use crate::{short, summary, verdict};
 
 /// The results of a bench.
 #[must_use]
 pub fn of(record: &Record, bench: &str) -> Results {
     let sections = short::sections(record, bench).into_iter();
     let tables = sections.map(|(_, title, table)| (title.to_owned(), table));
-    let claims = claims::tables(&[record], Some(bench)).into_iter();
-    let claims = claims.map(|(title, table)| (title.to_owned(), table));
     Results {
         sentences: summary::sentences(std::iter::once(record)),
-        tables: tables.chain(claims).collect(),
+        tables: tables.collect(),
         goals: verdict::goals(record, bench),
         missed: verdict::missed_facts(record, bench),
     }

@@ -215,11 +215,10 @@ impl Results {
     fn in_short(&self) -> String {
         let mut text = String::new();
         if !self.sentences.is_empty() {
-            let head = "In short (a row is one operation on values of one size):";
-            text += &format!("\n{head}\n\n- {}\n", self.sentences.join("\n- "));
+            text += &format!("\n- {}\n", self.sentences.join("\n- "));
         }
         for (title, table) in &self.tables {
-            text += &format!("\n{title}\n\n{table}\n");
+            text += &format!("\n{title}\n{table}\n");
         }
         text.trim_end().to_owned()
     }

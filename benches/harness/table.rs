@@ -1,6 +1,6 @@
 //! Results, as tables a person can read.
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, presets};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, presets};
 
 use crate::record::{Case, Metric, Record};
 
@@ -196,7 +196,7 @@ pub fn for_terminal(text: &str) -> String {
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         if !line.starts_with('|') {
-            shown.push(line.to_owned());
+            shown.extend(wrapped(line));
             continue;
         }
         let mut table = comfy_table::Table::new();
@@ -213,9 +213,35 @@ pub fn for_terminal(text: &str) -> String {
         for column in table.column_iter_mut().skip(1) {
             column.set_cell_alignment(CellAlignment::Right);
         }
+        // What a row is stands in one line.
+        if let Some(first) = table.column_mut(0) {
+            first.set_constraint(ColumnConstraint::ContentWidth);
+        }
         shown.push(table.trim_fmt());
     }
     shown.join("\n")
+}
+
+/// The lines of a sentence; those after the first of an item are indented.
+fn wrapped(text: &str) -> Vec<String> {
+    let indent = match text.starts_with("- ") {
+        true => "  ",
+        false => "",
+    };
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let is_first = lines.len() == 1 && lines[0].is_empty();
+        let last = lines.last_mut().expect("a line");
+        if last.chars().count() + word.chars().count() >= usize::from(COLUMNS) && !is_first {
+            lines.push(format!("{indent}{word}"));
+        } else {
+            if !is_first {
+                last.push(' ');
+            }
+            last.push_str(word);
+        }
+    }
+    lines
 }
 
 /// With commas.
@@ -227,4 +253,30 @@ pub fn thousands(number: usize) -> String {
         .map(|group| core::str::from_utf8(group).expect("digits"))
         .collect();
     groups.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_of_a_terminal_is_wider_than_110_columns() {
+        let head: Vec<String> = (0..9)
+            .map(|n| format!("`Container{n}`, by a handle"))
+            .collect();
+        let rows = vec![vec!["a row of values, 64 B".to_owned(); 9]; 3];
+        let text = format!("- {}\n\n{}", "word ".repeat(60), markdown(&head, &rows));
+        let shown = for_terminal(&text);
+        assert!(
+            shown.lines().all(|line| line.chars().count() <= 110),
+            "{shown}"
+        );
+        assert!(!shown.contains('`') && !shown.contains('|'), "{shown}");
+        assert!(
+            shown
+                .lines()
+                .nth(1)
+                .is_some_and(|line| line.starts_with("  word"))
+        );
+    }
 }

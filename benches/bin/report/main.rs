@@ -102,7 +102,7 @@ fn report(arguments: &Arguments) -> Result<(), String> {
         lines(summary::sentences(all.clone())).trim_end().to_owned(),
     ));
     sections.push(("slower", lines(summary::slower(all)).trim_end().to_owned()));
-    let claimed = claims::tables(&records, None).into_iter();
+    let claimed = claims::tables(&records).into_iter();
     let claimed: Vec<String> = claimed
         .map(|(name, table)| format!("{name}:\n\n{table}"))
         .collect();
@@ -186,11 +186,8 @@ fn page(directory: &Path) -> Result<(), String> {
         summary::slower(records.iter()),
     );
     let all: Vec<&Record> = records.iter().collect();
-    for (title, claimed) in claims::tables(&all, None) {
-        println!(
-            "\n{}",
-            table::for_terminal(&format!("{title}\n\n{claimed}"))
-        );
+    for (title, claimed) in claims::tables(&all) {
+        println!("\n{}", table::for_terminal(&format!("{title}\n{claimed}")));
     }
     let drawn = directory.join("pictures");
     std::fs::create_dir_all(&drawn).map_err(|error| format!("{}: {error}", drawn.display()))?;

@@ -25,12 +25,12 @@ use crate::raw::pages::options::{PageOption, Reason, Shortfall};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct FullError<T>(
-    /// The value that found no slot.
+    /// The value that was not inserted.
     pub T,
 );
 
 impl<T> FullError<T> {
-    /// The value that found no slot.
+    /// Returns the value that was not inserted.
     ///
     /// ```
     /// assert_eq!(flatslab::FullError(7).into_inner(), 7);
@@ -50,11 +50,9 @@ impl<T> fmt::Debug for FullError<T> {
 
 impl<T> fmt::Display for FullError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(NO_ROOM)
+        f.write_str("container is full: the value was not inserted")
     }
 }
-
-const NO_ROOM: &str = "there is no room for the value";
 
 impl<T> Error for FullError<T> {}
 
@@ -92,64 +90,66 @@ pub type CapacityError = AllocError;
 /// let (_a, _b) = (slab.vacant_slot().unwrap(), slab.vacant_slot().unwrap());
 /// let error = slab.vacant_slot().unwrap_err();
 /// assert_eq!(error, AllocError::Full { capacity: 2 });
-/// assert_eq!(error.to_string(), "no slot is free: all 2 are taken");
+/// assert_eq!(error.to_string(), "slab is full (capacity 2)");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AllocError {
-    /// All slots are taken, and there are never more.
+    /// All slots of a bounded container are occupied.
     Full {
-        /// How many slots there are.
+        /// The number of slots.
         capacity: usize,
     },
-    /// All slots are taken, and there are never more; some of their values were
-    /// [retired](crate::sync::SendSlot::retire), and [`reclaim`](crate::TrackedSlab::reclaim)
-    /// drops them.
+    /// All slots of a bounded slab are occupied, some of them by
+    /// [retired](crate::sync::SendSlot::retire) values, which
+    /// [`reclaim`](crate::TrackedSlab::reclaim) drops.
     FullWithRetired {
-        /// How many slots there are.
+        /// The number of slots.
         capacity: usize,
-        /// How many of their values are retired, or 16 if there are more: a failed insertion
-        /// does not count all of them. [`retired_values`](crate::TrackedSlab::retired_values)
-        /// does.
+        /// The number of retired values, or 16 if there are more: a failed insertion stops
+        /// counting there. [`retired_values`](crate::TrackedSlab::retired_values) counts all of
+        /// them.
         retired: usize,
     },
-    /// There was no room for a value, and it was dropped: what became of a [`FullError`]. It does
-    /// not say how many slots there are.
+    /// A [`FullError`] was converted into this error, and its value was dropped. The capacity of
+    /// the container is not known.
     NotInserted,
-    /// More slots were asked for than a key can name.
+    /// The requested capacity exceeds the number of slots that keys can tell apart.
     TooManySlots {
-        /// The slots asked for.
+        /// The requested number of slots.
         requested: usize,
-        /// The most a slab can have.
+        /// The largest possible number of slots.
         limit: usize,
     },
-    /// The slots asked for, times the bytes of one, exceed `isize::MAX`.
+    /// The requested number of slots times the size of a slot exceeds `isize::MAX`.
     TooManyBytes {
-        /// The slots asked for.
+        /// The requested number of slots.
         slots: usize,
-        /// The bytes one slot takes.
+        /// The bytes of a slot.
         slot_bytes: usize,
     },
-    /// The allocator refused.
+    /// The allocator returned an error.
     OutOfMemory {
-        /// The bytes asked for in the request it refused.
+        /// The bytes of the failed allocation.
         bytes: usize,
     },
-    /// The container may not grow any more: it has reached its `max_bytes`, or is made for so much
-    /// memory, as a [bounded](crate::bump::Arena::bounded) arena or a ring.
+    /// The memory that the container needs would exceed its limit: its `max_bytes`, or the memory
+    /// allocated at construction if it never grows, as a
+    /// [bounded](crate::bump::Arena::bounded) arena or a ring.
     Limit {
-        /// The bytes of the request it refused; where memory comes by chunks of one size, as
-        /// of byte arenas and epochs, those of the chunk.
+        /// The bytes that the request needs. Where memory is allocated in chunks of one size, as in
+        /// byte arenas and epoch slabs, the bytes of a chunk.
         bytes: usize,
+        /// The most bytes that the container may have, its metadata included.
+        limit: usize,
     },
-    /// The system has the memory, but not as [`Pages`](crate::memory::Pages)
-    /// require it.
+    /// A required option of [`Pages`](crate::memory::Pages) is unavailable for this memory.
     Refused {
-        /// What was required.
+        /// The required option.
         option: PageOption,
         /// Why it is unavailable.
         reason: Reason,
-        /// The bytes it was required for.
+        /// The bytes that were to be allocated with it.
         bytes: usize,
     },
 }
@@ -184,39 +184,39 @@ impl<T> From<FullError<T>> for AllocError {
 impl fmt::Display for AllocError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            AllocError::Full { capacity: 0 } => f.write_str("no slot is free: there are none"),
-            AllocError::Full { capacity: 1 } => f.write_str("no slot is free: the one is taken"),
-            AllocError::Full { capacity } => {
-                write!(f, "no slot is free: all {capacity} are taken")
-            }
+            AllocError::Full { capacity } => write!(f, "slab is full (capacity {capacity})"),
             AllocError::FullWithRetired { capacity, retired } => write!(
                 f,
-                "no slot is free: all {capacity} are taken, {retired} by retired values, which \
-                 `reclaim` drops"
+                "slab is full (capacity {capacity}, retired values {retired}): \
+                 `reclaim` drops retired values"
             ),
-            AllocError::NotInserted => f.write_str(NO_ROOM),
+            AllocError::NotInserted => {
+                f.write_str("container is full: the value was not inserted, and was dropped")
+            }
             AllocError::TooManySlots { requested, limit } => write!(
                 f,
-                "a slab of {} was asked for, the limit is {limit}",
-                Amount::slots(requested)
+                "capacity must be at most {}, but is {requested}",
+                Amount::slots(limit)
             ),
-            AllocError::TooManyBytes { slots, slot_bytes } => write!(
-                f,
-                "{} of {} each: more than the limit of {}",
-                Amount::slots(slots),
-                Amount::bytes(slot_bytes),
-                Amount::bytes(isize::MAX as usize)
-            ),
-            AllocError::OutOfMemory { bytes } => {
-                write!(f, "the allocator refused {}", Amount::bytes(bytes))
-            }
-            AllocError::Limit { bytes } => {
-                let bytes = Amount::bytes(bytes);
+            AllocError::TooManyBytes { slots, slot_bytes } => {
+                let verb = if slots == 1 { "exceeds" } else { "exceed" };
                 write!(
                     f,
-                    "the limit on the memory of the container has no room for {bytes}"
+                    "{} of {} {verb} the limit of {}",
+                    Amount::slots(slots),
+                    Amount::bytes(slot_bytes),
+                    Amount::bytes(isize::MAX as usize)
                 )
             }
+            AllocError::OutOfMemory { bytes } => {
+                write!(f, "memory allocation of {} failed", Amount::bytes(bytes))
+            }
+            AllocError::Limit { bytes, limit } => write!(
+                f,
+                "memory limit of {} has no room for {} more",
+                Amount::bytes(limit),
+                Amount::bytes(bytes)
+            ),
             AllocError::Refused {
                 option,
                 reason,
@@ -224,7 +224,7 @@ impl fmt::Display for AllocError {
             } => {
                 let shortfall = Shortfall { option, reason };
                 let bytes = Amount::bytes(bytes);
-                write!(f, "memory of {bytes} was refused: {shortfall}")
+                write!(f, "cannot allocate {bytes} with {shortfall}")
             }
         }
     }
@@ -247,36 +247,40 @@ impl Error for AllocError {}
 pub enum BuildError {
     /// The memory is unavailable.
     Memory(AllocError),
-    /// What was required of its pages is not there on this platform, in this
-    /// build of the crate, or with this source of memory.
+    /// A required page option does not exist on this platform, in this build of the crate, or
+    /// for this memory source.
     Unsupported(PageOption),
-    /// The growth factor of size classes is not above 1, or not finite.
+    /// The growth factor of size classes is not finite, or not greater than 1.
     Growth,
-    /// It takes more than 64 size classes to come to the largest request.
+    /// More than 64 size classes would be needed for the largest request.
     TooManyClasses {
         /// The bytes of the largest request.
         largest: usize,
     },
     /// A number is out of its range.
     OutOfRange {
-        /// The builder's method that said it.
+        /// The name of the builder's method that set the number.
         option: &'static str,
         /// The number.
         given: usize,
-        /// The least it may be.
+        /// The smallest possible number.
         min: usize,
-        /// The most it may be.
+        /// The largest possible number.
         max: usize,
     },
-    /// A process has no more numbers for epoch slabs: 2³⁴ of them were made, or 2³² where
-    /// pointers have 32 bits.
+    /// The process has created 2³⁴ epoch slabs, or 2³² where pointers have 32 bits, and cannot
+    /// identify another one.
     TooManySlabs,
 }
+
+/// The most epoch slabs that a process creates: the number of each is in its keys, beside the 30
+/// bits of a chunk's index.
+pub(crate) const MAX_EPOCH_SLABS: usize = (u64::MAX >> 30) as usize - 1;
 
 impl BuildError {
     /// # Errors
     ///
-    /// If the number is out of that range.
+    /// If the number is out of its range.
     #[cfg(feature = "alloc")]
     pub(crate) fn in_range(
         option: &'static str,
@@ -306,10 +310,10 @@ impl fmt::Display for BuildError {
                 let option = *option;
                 Shortfall { option, reason }.fmt(f)
             }
-            BuildError::Growth => f.write_str("growth is no finite factor above 1"),
+            BuildError::Growth => f.write_str("growth must be finite and greater than 1"),
             BuildError::TooManyClasses { largest } => write!(
                 f,
-                "it takes more than 64 size classes of this growth to come to {}",
+                "size classes must be at most 64, but this growth needs more to reach {}",
                 Amount::bytes(*largest)
             ),
             BuildError::OutOfRange {
@@ -317,8 +321,18 @@ impl fmt::Display for BuildError {
                 given,
                 min,
                 max,
-            } => write!(f, "{option} is {given}, and may be {min} to {max}"),
-            BuildError::TooManySlabs => f.write_str("too many epoch slabs were made"),
+            } => match (min, max) {
+                (_, &usize::MAX) => write!(f, "{option} must be at least {min}, but is {given}"),
+                (0, _) => write!(f, "{option} must be at most {max}, but is {given}"),
+                _ => write!(
+                    f,
+                    "{option} must be between {min} and {max}, but is {given}"
+                ),
+            },
+            BuildError::TooManySlabs => write!(
+                f,
+                "too many epoch slabs were created by this process (limit {MAX_EPOCH_SLABS})"
+            ),
         }
     }
 }
@@ -326,7 +340,8 @@ impl fmt::Display for BuildError {
 impl Error for BuildError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            BuildError::Memory(error) => Some(error),
+            // `Display` writes the error itself, so the next cause is its own.
+            BuildError::Memory(error) => error.source(),
             _ => None,
         }
     }
@@ -338,7 +353,7 @@ impl From<AllocError> for BuildError {
     }
 }
 
-/// More bytes than there is room for: in a buffer, an entry of a ring, a size class.
+/// The size of a request, a buffer or an entry of a ring exceeds its limit.
 ///
 /// # Examples
 ///
@@ -348,13 +363,13 @@ impl From<AllocError> for BuildError {
 /// let mut buf = ByteArena::new().alloc(3);
 /// let error = buf.extend_from_slice(b"hello").unwrap_err();
 /// assert_eq!((error.size, error.limit), (5, 3));
-/// assert_eq!(error.to_string(), "5 bytes were asked for, the limit is 3");
+/// assert_eq!(error.to_string(), "size must be at most 3 bytes, but is 5");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeError {
-    /// The bytes asked for.
+    /// The size in bytes.
     pub size: usize,
-    /// The most bytes there is room for.
+    /// The largest possible size in bytes.
     pub limit: usize,
 }
 
@@ -368,9 +383,8 @@ impl SizeError {
 impl fmt::Display for SizeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SizeError { size, limit } = *self;
-        let verb = if size == 1 { "was" } else { "were" };
-        let size = Amount::bytes(size);
-        write!(f, "{size} {verb} asked for, the limit is {limit}")
+        let limit = Amount::bytes(limit);
+        write!(f, "size must be at most {limit}, but is {size}")
     }
 }
 
@@ -378,10 +392,9 @@ impl Error for SizeError {}
 
 /// Why a value is not accessible by its key.
 ///
-/// [`Missing`](Self::Missing) says that there is no such value; the others are
-/// conflicts: there is a value, and its present use excludes the requested one. A
-/// method without `try_` panics on a conflict, so that a value that is in use is
-/// never taken for one that is gone.
+/// [`Missing`](Self::Missing) means that there is no such value. The others are conflicts: the
+/// value exists, and its present use excludes the requested one. A method without `try_` panics
+/// on a conflict, so that a value in use is never mistaken for a missing one.
 ///
 /// # Examples
 ///
@@ -399,26 +412,26 @@ impl Error for SizeError {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AccessError {
-    /// There is no value at the key: it was removed, is being dropped, or was
-    /// dropped by its owner and lives only as long as its last borrow.
+    /// No value has this key: it was removed, is being dropped, or was dropped by its owner while
+    /// it was borrowed and is dropped with its last borrow.
     Missing,
-    /// The value is borrowed, by a guard, an iterator's item or a
+    /// The value is borrowed by a guard, an item of an iterator or a
     /// [`SlotBox`](crate::SlotBox), in a way that excludes this access.
     Borrowed,
-    /// The value has as many readers as can be counted: 2^27 - 1, in a shared slab 4,194,303, in
-    /// an epoch slab 32,765.
+    /// The value has as many readers as can be counted: 2^27 - 1; 4,194,303 in a shared slab;
+    /// 32,765 in an epoch slab.
     TooManyReaders,
-    /// The value has a handle already, and there are never two.
+    /// The value already has a handle, and cannot have two.
     Owned,
 }
 
 impl fmt::Display for AccessError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            AccessError::Missing => "there is no value",
-            AccessError::Borrowed => "the value is borrowed",
-            AccessError::TooManyReaders => "the value has too many readers",
-            AccessError::Owned => "the value has a handle",
+            AccessError::Missing => "no value has this key",
+            AccessError::Borrowed => "value is already borrowed",
+            AccessError::TooManyReaders => "value has too many readers",
+            AccessError::Owned => "value already has a handle",
         })
     }
 }
@@ -458,25 +471,15 @@ mod tests {
 
     #[test]
     fn one_thing_is_not_several() {
-        let size = |size| SizeError { size, limit: 0 }.to_string();
-        assert_eq!(size(1), "1 byte was asked for, the limit is 0");
-        assert_eq!(size(2), "2 bytes were asked for, the limit is 0");
-        let full = |capacity| AllocError::Full { capacity }.to_string();
-        assert_eq!(full(0), "no slot is free: there are none");
-        assert_eq!(full(1), "no slot is free: the one is taken");
-        assert_eq!(full(2), "no slot is free: all 2 are taken");
-        let refused = AllocError::OutOfMemory { bytes: 1 };
-        assert_eq!(refused.to_string(), "the allocator refused 1 byte");
-        let limit = AllocError::Limit { bytes: 1 };
-        assert!(limit.to_string().ends_with("no room for 1 byte"));
-        let (slots, slot_bytes) = (1, 7);
-        let many = AllocError::TooManyBytes { slots, slot_bytes }.to_string();
-        assert!(many.starts_with("1 slot of 7 bytes each: more than the limit of "));
-        let requested = AllocError::TooManySlots {
-            requested: 1,
-            limit: 0,
+        let bytes = |bytes| AllocError::OutOfMemory { bytes }.to_string();
+        assert_eq!(bytes(1), "memory allocation of 1 byte failed");
+        assert_eq!(bytes(2), "memory allocation of 2 bytes failed");
+        let many = |slots| {
+            let slot_bytes = 7;
+            AllocError::TooManyBytes { slots, slot_bytes }.to_string()
         };
-        assert!(requested.to_string().starts_with("a slab of 1 slot was"));
+        assert!(many(1).starts_with("1 slot of 7 bytes exceeds the limit of "));
+        assert!(many(2).starts_with("2 slots of 7 bytes exceed the limit of "));
     }
 
     #[test]
@@ -490,17 +493,26 @@ mod tests {
         };
         assert_eq!(
             refused.to_string(),
-            "memory of 4096 bytes was refused: memory node 7: not supported here"
+            "cannot allocate 4096 bytes with memory node 7: not supported by this platform, build \
+             or memory source"
         );
         let unsupported = BuildError::Unsupported(option).to_string();
-        assert_eq!(unsupported, "memory node 7: not supported here");
-        let range = BuildError::OutOfRange {
-            option: "entries",
-            given: 0,
-            min: 1,
-            max: 9,
+        assert!(unsupported.starts_with("memory node 7: not supported by "));
+        let (option, given) = ("entries", 10);
+        let range = |min, max| {
+            let range = BuildError::OutOfRange {
+                option,
+                given,
+                min,
+                max,
+            };
+            range.to_string()
         };
-        assert_eq!(range.to_string(), "entries is 0, and may be 1 to 9");
-        assert!(BuildError::Growth.to_string().starts_with("growth "));
+        assert_eq!(range(1, 9), "entries must be between 1 and 9, but is 10");
+        assert_eq!(range(0, 9), "entries must be at most 9, but is 10");
+        assert_eq!(
+            range(11, usize::MAX),
+            "entries must be at least 11, but is 10"
+        );
     }
 }

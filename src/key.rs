@@ -245,7 +245,7 @@ impl fmt::Debug for Key {
 ///
 /// let error = Key::try_from(1 << 30).unwrap_err();
 /// assert_eq!(error.index(), 1 << 30);
-/// assert_eq!(error.to_string(), "no key for index 1073741824: keys are below 1073741823");
+/// assert_eq!(error.to_string(), "index must be less than 1073741823, but is 1073741824");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyError {
@@ -273,7 +273,7 @@ impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "no key for index {}: keys are below {MAX_SLOTS}",
+            "index must be less than {MAX_SLOTS}, but is {}",
             self.index
         )
     }

@@ -309,7 +309,7 @@ macro_rules! allocations {
             let mut vec = ArenaVec::new_in(self);
             match vec::format(&mut vec, text) {
                 Ok(Ok(())) => {}
-                Ok(Err(fmt::Error)) => panic!("a formatter returned an error"),
+                Ok(Err(fmt::Error)) => panic!("a formatting trait implementation returned an error"),
                 Err(error) => memory::fail(error),
             }
             // SAFETY: `format` has pushed whole `str`s and nothing else.
@@ -1071,9 +1071,9 @@ fn sized<T, const N: usize>(values: &mut [T]) -> &mut [T; N] {
 /// use flatslab::bump::{AllocOrInitError, Arena};
 ///
 /// let error = Arena::bounded(0).try_alloc_try_with(|| "7".parse::<u8>()).unwrap_err();
-/// assert_eq!(error.to_string(), "the limit on the memory of the container has no room for 1 byte");
+/// assert_eq!(error.to_string(), "memory limit of 0 bytes has no room for 1 byte more");
 /// let error = Arena::new().try_alloc_try_with(|| "x".parse::<u8>()).unwrap_err();
-/// assert_eq!(error.to_string(), "the value was not made: invalid digit found in string");
+/// assert_eq!(error.to_string(), "closure failed: invalid digit found in string");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllocOrInitError<E> {
@@ -1087,7 +1087,7 @@ impl<E: fmt::Display> fmt::Display for AllocOrInitError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             AllocOrInitError::Alloc(error) => error.fmt(f),
-            AllocOrInitError::Init(error) => write!(f, "the value was not made: {error}"),
+            AllocOrInitError::Init(error) => write!(f, "closure failed: {error}"),
         }
     }
 }
@@ -1095,8 +1095,9 @@ impl<E: fmt::Display> fmt::Display for AllocOrInitError<E> {
 impl<E: Error + 'static> Error for AllocOrInitError<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            AllocOrInitError::Alloc(error) => Some(error),
-            AllocOrInitError::Init(error) => Some(error),
+            // `Display` writes the error itself, so the next cause is its own.
+            AllocOrInitError::Alloc(error) => error.source(),
+            AllocOrInitError::Init(error) => error.source(),
         }
     }
 }

@@ -317,9 +317,7 @@ impl Chunks {
             End::High => (self.find(layout)).inspect(|place| unsafe { self.commit(*place) }),
         };
         // A chunk has room for such a layout at both ends, or at none.
-        place.ok_or(AllocError::Limit {
-            bytes: layout.size(),
-        })
+        place.ok_or_else(|| self.limit(layout.size()))
     }
 
     /// The first chunk after the current one that is large enough for this layout, or a new one.
@@ -396,6 +394,14 @@ impl Chunks {
         }
     }
 
+    /// The error of a request that finds no room for as many bytes. A bounded arena has no limit
+    /// above the bytes that it has.
+    #[cold]
+    fn limit(&self, bytes: usize) -> AllocError {
+        let limit = self.max_bytes.get().max(self.bytes.get());
+        AllocError::Limit { bytes, limit }
+    }
+
     /// Allocates a chunk of `bytes` bytes, a multiple of 8; it is on no list.
     fn allocate(
         &self,
@@ -410,14 +416,13 @@ impl Chunks {
             });
         };
         let passes = || bytes > self.max_bytes.get().saturating_sub(self.bytes.get());
-        let limit = AllocError::Limit { bytes: asked };
         if passes() {
-            return Err(limit);
+            return Err(self.limit(asked));
         }
         // A source may run code that uses this arena (`sources-alone-run`): recheck.
         let block = self.run(|| Block::allocate(layout, &self.source))?;
         if passes() {
-            return Err(limit);
+            return Err(self.limit(asked));
         }
         if block.start().addr().get() < SMALL {
             return Err(AllocError::OutOfMemory { bytes });
@@ -615,7 +620,7 @@ impl Chunks {
     pub(super) fn assert_valid(&self, checkpoint: Checkpoint) {
         assert!(
             checkpoint.call == self.call.get(),
-            "a rewind while a method of the arena runs that began, or went on, since the checkpoint"
+            "rewind was refused: a method of the arena that ran after the checkpoint is still running"
         );
         let last = self.list.last.get();
         let mut in_use = self.list.iter().scan(false, |ended, chunk| {
@@ -625,12 +630,12 @@ impl Chunks {
         });
         assert!(
             (checkpoint.current).is_none_or(|current| in_use.any(|chunk| chunk == current)),
-            "a checkpoint of another arena, or of memory that was made free since"
+            "rewind was refused: the checkpoint is of another arena, or its memory was freed since"
         );
         assert!(
             checkpoint.current != last
                 || checkpoint.low <= self.low.get() && checkpoint.high >= self.high.get(),
-            "a checkpoint of memory that was made free since"
+            "rewind was refused: the memory of the checkpoint was freed since"
         );
     }
 

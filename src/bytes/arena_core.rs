@@ -257,6 +257,14 @@ impl<R: References> ArenaCore<R> {
         RequestError::TooLarge(SizeError::new(size, self.sizes.largest()))
     }
 
+    /// The most bytes that all chunks may have.
+    pub(super) fn bytes_limit(&self) -> usize {
+        match self.fixed.get() {
+            true => self.bytes.get(),
+            false => self.max_bytes,
+        }
+    }
+
     /// Bytes that further chunks may have.
     pub(super) fn bytes_left(&self) -> usize {
         self.max_bytes - self.bytes.get()

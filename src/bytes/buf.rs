@@ -631,7 +631,7 @@ impl<R: References> Buf<R> {
         match self.part(start, end) {
             Some(part) => part,
             None => panic!(
-                "the range {start}..{end} is not within {}",
+                "range {start}..{end} is out of bounds of a buffer of {}",
                 Amount::bytes(self.len())
             ),
         }
@@ -694,7 +694,8 @@ impl<R: References> Buf<R> {
     pub fn advance(&mut self, count: usize) {
         assert!(
             count <= self.len(),
-            "cannot advance by {count} in {}",
+            "cannot advance by {}: the buffer has {}",
+            Amount::bytes(count),
             Amount::bytes(self.0.len)
         );
         // SAFETY: within the bytes, or one past them.
@@ -955,7 +956,9 @@ unsafe impl<R: References> bytes::BufMut for BufMut<R> {
         let room = self.remaining();
         assert!(
             count <= room,
-            "cannot advance by {count} where there is room for {room}"
+            "cannot advance by {}: the buffer has room for {}",
+            Amount::bytes(count),
+            Amount::bytes(room)
         );
         // SAFETY: the caller has written those bytes (precondition), for which there was room.
         unsafe { self.set_len(self.len() + count) };

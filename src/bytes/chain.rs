@@ -49,7 +49,7 @@ impl<T> fmt::Debug for SharedError<T> {
 
 impl<T> fmt::Display for SharedError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the buffer has other references")
+        f.write_str("buffer is shared: it has other references")
     }
 }
 

@@ -189,11 +189,17 @@ pub enum LocError {
 impl fmt::Display for LocError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            LocError::Foreign => "the position is not one of this arena",
-            LocError::Stale => "the position leads to a buffer that is gone",
-            LocError::Range => "the range is outside of the buffer, or too long for a position",
-            LocError::Closed => "the arena of the buffer was dropped",
-            LocError::TooMany => "there are no more positions",
+            LocError::Foreign => "position does not belong to this arena",
+            LocError::Stale => "position is stale: its buffer was freed, or became mutable",
+            LocError::Range => {
+                let most = (1 << RANGE_BITS) - 1;
+                return write!(
+                    f,
+                    "start and length must be within the buffer, and each at most {most} bytes"
+                );
+            }
+            LocError::Closed => "arena of the buffer was dropped",
+            LocError::TooMany => "no serial is left for the position, or no memory to note it",
         })
     }
 }

@@ -187,7 +187,7 @@ impl fmt::Display for RequestError {
         match self {
             RequestError::TooLarge(error) => error.fmt(f),
             RequestError::Memory(_) => {
-                f.write_str("no buffer is free, and there is no memory for more")
+                f.write_str("no buffer is free, and there is no memory for another")
             }
         }
     }

@@ -389,7 +389,8 @@ impl<R: References> ArenaCore<R> {
     fn check_limits(&self, plan: &ChunkPlan) -> Result<(), AllocError> {
         let bytes = plan.bytes();
         if bytes > self.bytes_left() || self.fixed.get() {
-            return Err(AllocError::Limit { bytes });
+            let limit = self.bytes_limit();
+            return Err(AllocError::Limit { bytes, limit });
         }
         self.directory().check_left(plan.buffers)
     }

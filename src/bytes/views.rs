@@ -18,7 +18,10 @@ use crate::error::SizeError;
 /// # let arena = flatslab::bytes::ByteArena::new();
 /// let buf = arena.copy(&[0; 9]);
 /// let error = buf.view::<u64>().unwrap_err();
-/// assert_eq!(error.to_string(), "a value of 8 bytes is not viewed in 9 bytes, 0 past a multiple of 8");
+/// assert_eq!(
+///     error.to_string(),
+///     "cannot view 9 bytes as a value of 8 bytes with alignment 8 (address modulo alignment: 0)"
+/// );
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ViewError {
@@ -50,9 +53,10 @@ impl fmt::Display for ViewError {
         } = *self;
         write!(
             f,
-            "a value of {} is not viewed in {}, {offset} past a multiple of {align}",
-            Amount::bytes(size),
-            Amount::bytes(len)
+            "cannot view {} as a value of {} with alignment {align} (address modulo alignment: \
+             {offset})",
+            Amount::bytes(len),
+            Amount::bytes(size)
         )
     }
 }

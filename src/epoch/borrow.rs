@@ -10,7 +10,7 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
-use super::key::Word;
+use super::key::{MAX_READERS, Word};
 
 /// A shared borrow of a value, like [`core::cell::Ref`].
 ///
@@ -121,7 +121,7 @@ impl<'a, T: ?Sized> Ref<'a, T> {
     pub fn clone(guard: &Self) -> Self {
         let word = guard.reader.0;
         let Some(read) = word.get().read_along() else {
-            panic!("Ref::clone was refused: the value has too many readers");
+            panic!("Ref::clone was refused: the value has too many readers (limit {MAX_READERS})");
         };
         word.set(read);
         Ref {

@@ -176,7 +176,7 @@ impl<T> EpochGuard<'_, Values<T>> {
     pub fn insert(&self, value: T) -> EpochKey {
         match self.try_insert(value) {
             Ok(key) => key,
-            Err(error) => no_room("insertion", error),
+            Err(error) => no_room("insert", error),
         }
     }
 

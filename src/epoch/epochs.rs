@@ -33,7 +33,7 @@ use super::error::{EpochError, Refusal};
 use super::key::{Epoch, EpochKey, INDEX_BITS, Word};
 use super::record::{ChunkPtr, EpochPtr, EpochState, Kind, Place, Plan, Vacated};
 use super::store::{Limits, Store};
-use crate::error::{AccessError, AllocError, BuildError};
+use crate::error::{AccessError, AllocError, BuildError, MAX_EPOCH_SLABS};
 use crate::raw::atomic::{Count, Ordering};
 use crate::raw::row::Row;
 use crate::raw::source::Source;
@@ -43,9 +43,8 @@ static SLABS: Count = Count::new(0);
 
 /// Takes the number of the next slab, or `None` if all are taken.
 fn take_number(slabs: &Count) -> Option<u64> {
-    let limit = (u64::MAX >> INDEX_BITS) as usize;
     // Relaxed: each number is taken once, and no other memory is published with it.
-    let next = |last: usize| last.checked_add(1).filter(|&next| next < limit);
+    let next = |last: usize| last.checked_add(1).filter(|&next| next <= MAX_EPOCH_SLABS);
     let last = slabs.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     last.ok().map(|last| last as u64 + 1)
 }

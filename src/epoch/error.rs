@@ -97,11 +97,11 @@ impl<T> fmt::Debug for InsertError<T> {
 impl<T> fmt::Display for InsertError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            InsertError::Closing(_) => "the epoch takes no more insertions",
-            InsertError::Closed(_) => "the epoch is closed",
-            InsertError::Foreign(_) => "the epoch belongs to another slab",
+            InsertError::Closing(_) => "epoch is closing and takes no more insertions",
+            InsertError::Closed(_) => "epoch is closed",
+            InsertError::Foreign(_) => "epoch belongs to another slab",
             InsertError::TooLarge(_, error) => return error.fmt(f),
-            InsertError::Full(..) => "there is no room for another chunk",
+            InsertError::Full(..) => "epoch has no vacant slot, and no memory for another chunk",
         })
     }
 }
@@ -165,13 +165,13 @@ pub enum EpochError {
 impl fmt::Display for EpochError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            EpochError::Current => "the epoch is the current one: advance first",
-            EpochError::Permanent => "the permanent epoch is never closed",
-            EpochError::Closed => "the epoch was closed before",
-            EpochError::InRing => "the epoch is one of the ring, which are not entered",
-            EpochError::Entered => "a call runs within the epoch",
-            EpochError::Foreign => "the epoch belongs to another slab",
-            EpochError::Borrowed(key) => return write!(f, "the value of {key:?} is borrowed"),
+            EpochError::Current => "epoch is the current one: call `advance` first",
+            EpochError::Permanent => "permanent epoch cannot be closed",
+            EpochError::Closed => "epoch is already closed",
+            EpochError::InRing => "an epoch of the ring cannot be entered",
+            EpochError::Entered => "a call within the epoch is still running",
+            EpochError::Foreign => "epoch belongs to another slab",
+            EpochError::Borrowed(key) => return write!(f, "value at {key:?} is borrowed"),
         })
     }
 }

@@ -65,7 +65,8 @@ fn check_reserve(chunks: usize, plan: &Plan, max_bytes: usize) -> Result<(), Bui
     // Not more than the product above.
     let bytes = plan.data.size() * chunks;
     if bytes > max_bytes {
-        return Err(AllocError::Limit { bytes }.into());
+        let limit = max_bytes;
+        return Err(AllocError::Limit { bytes, limit }.into());
     }
     Ok(())
 }

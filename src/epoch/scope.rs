@@ -171,7 +171,7 @@ impl<T> Scope<'_, Values<T>> {
     pub fn insert(&self, value: T) -> &mut T {
         match self.try_insert(value) {
             Ok(value) => value,
-            Err(error) => no_room("insertion", error),
+            Err(error) => no_room("insert", error),
         }
     }
 
@@ -215,7 +215,7 @@ impl<T> Scope<'_, Values<T>> {
     pub fn insert_key(&self, value: T) -> EpochKey {
         match self.slab.try_insert_in(self.epoch, value) {
             Ok(key) => key,
-            Err(error) => no_room("insertion", error),
+            Err(error) => no_room("insert", error),
         }
     }
 

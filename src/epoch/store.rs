@@ -255,12 +255,16 @@ impl Store {
     pub(super) fn grow(&self, class: usize) -> Result<(), AllocError> {
         let Class { plan, bare, .. } = self.class(class);
         let bytes = plan.data.size();
+        let limit = AllocError::Limit {
+            bytes,
+            limit: self.max_bytes,
+        };
         let fits = || self.excess(class) == 0;
         if !fits() {
             self.make_way(class);
         }
         if !fits() {
-            return Err(AllocError::Limit { bytes });
+            return Err(limit);
         }
         if let Some(chunk) = bare.get().filter(|it| it.memory.get() == Memory::Discarded) {
             chunk.populate(plan, &self.source)?;
@@ -282,7 +286,7 @@ impl Store {
         if !fits() {
             // A chunk without memory stays usable.
             chunk.next.set(bare.replace(Some(chunk)));
-            return Err(AllocError::Limit { bytes });
+            return Err(limit);
         }
         chunk.put_block(block);
         self.committed.set(self.committed.get() + bytes);

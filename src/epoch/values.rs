@@ -129,7 +129,7 @@ impl<T> EpochSlab<T> {
     pub fn insert(&self, value: T) -> EpochKey {
         match self.try_insert(value) {
             Ok(key) => key,
-            Err(error) => no_room("insertion", error),
+            Err(error) => no_room("insert", error),
         }
     }
 

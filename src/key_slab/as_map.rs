@@ -113,8 +113,8 @@ where
     for (_, (index, value)) in entries {
         if index >= limit as u64 {
             return Err(D::Error::custom(format_args!(
-                "a value is of slot {index}, and the limit is {limit} slots \
-                 (`deserialize_up_to` sets another)"
+                "slot of a value must be less than {limit}, but is {index} \
+                 (`deserialize_up_to` sets another limit)"
             )));
         }
         let old = filling
@@ -122,7 +122,7 @@ where
             .map_err(D::Error::custom)?;
         if old.is_some() {
             return Err(D::Error::custom(format_args!(
-                "there are two values for slot {index}"
+                "slot {index} has two values"
             )));
         }
     }

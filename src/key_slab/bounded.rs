@@ -305,7 +305,7 @@ impl<T, const N: usize> KeySlabStorage<T, N> {
 impl<T, const N: usize, K: SlabKey> KeySlabStorage<T, N, K> {
     const FITS: () = assert!(
         N <= MAX_SLOTS,
-        "a slab of so many slots has no keys for them"
+        "N must be at most 2^30 - 1 slots, so that each slot has a key"
     );
 
     /// Creates a storage for a slab whose keys are of a type of your choice, in a constant

@@ -86,7 +86,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     pub fn reset_generations(&mut self) {
         assert!(
             self.is_empty(),
-            "reset_generations was refused: the slab has {}",
+            "reset_generations was refused: the slab must be empty, but has {}",
             Amount::values(self.len())
         );
         self.cells.clear();

@@ -113,8 +113,8 @@ pub enum DisjointError {
 impl fmt::Display for DisjointError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            DisjointError::Missing => "there is no value at one of the keys",
-            DisjointError::Overlapping => "two of the keys are of the same value",
+            DisjointError::Missing => "no value has one of the keys",
+            DisjointError::Overlapping => "two of the keys refer to the same value",
         })
     }
 }

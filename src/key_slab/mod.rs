@@ -632,7 +632,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     pub fn key_of(&self, value: &T) -> K {
         match self.try_key_of(value) {
             Some(key) => key,
-            None => panic!("key_of was refused: the value is not in this slab"),
+            None => panic!("key_of was refused: the reference is not to a value of this slab"),
         }
     }
 

@@ -43,7 +43,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// slab.insert_at(Key::from_raw(2), "two").unwrap();
     /// assert_eq!(slab.insert("zero").index(), 0);
     /// let error = slab.insert_at(Key::from_raw(2), "again").unwrap_err();
-    /// assert_eq!(error.to_string(), "there is a value at the key");
+    /// assert_eq!(error.to_string(), "slot of this key has a value");
     /// assert_eq!(error.into_inner(), "again");
     /// ```
     pub fn insert_at(&mut self, key: K, value: T) -> Result<(), InsertAtError<T>> {
@@ -166,8 +166,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 impl<T, K: SlabKey, S: Storage> Extend<(K, T)> for PlainSlab<T, K, S> {
     #[track_caller]
     fn extend<I: IntoIterator<Item = (K, T)>>(&mut self, values: I) {
-        if let Err(error) = self.try_extend(values) {
-            panic!("extend was refused: {error}");
+        match self.try_extend(values) {
+            Ok(()) => {}
+            Err(InsertAtError::NoMemory(_, cause)) => panic!("extend was refused: {cause}"),
+            Err(error) => panic!("extend was refused: {error}"),
         }
     }
 }
@@ -375,15 +377,22 @@ impl<T> fmt::Debug for InsertAtError<T> {
 impl<T> fmt::Display for InsertAtError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            InsertAtError::Taken(_) => f.write_str("there is a value at the key"),
-            InsertAtError::Outdated(_) => f.write_str("the slot is past the key's generation"),
-            InsertAtError::Detached(_) => f.write_str("the slot is kept for a detached value"),
-            InsertAtError::Missing(_) => f.write_str("there is no value at the key"),
-            InsertAtError::NotDetached(_) => f.write_str("no value is detached from the key"),
-            InsertAtError::OutOfRange { index, limit, .. } => {
-                write!(f, "the key is of slot {index}, the slab can have {limit}")
+            InsertAtError::Taken(_) => f.write_str("slot of this key has a value"),
+            InsertAtError::Outdated(_) => {
+                f.write_str("slot of this key has had its generation or a later one")
             }
-            InsertAtError::NoMemory(..) => f.write_str("the slab cannot grow up to the key"),
+            InsertAtError::Detached(_) => {
+                f.write_str("slot of this key is reserved for a detached value")
+            }
+            InsertAtError::Missing(_) => f.write_str("no value has this key"),
+            InsertAtError::NotDetached(_) => f.write_str("no value is detached from this key"),
+            InsertAtError::OutOfRange { index, limit, .. } => {
+                write!(
+                    f,
+                    "slot index of this key must be less than {limit}, but is {index}"
+                )
+            }
+            InsertAtError::NoMemory(..) => f.write_str("slab cannot grow to the slot of this key"),
         }
     }
 }

@@ -142,7 +142,7 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
     /// assert_eq!(more.try_insert(&slab, key, 7), Ok(None));
     /// slab.remove(key);
     /// let error = more.try_insert(&slab, key, 8).unwrap_err();
-    /// assert_eq!(error.to_string(), "there is no value at the key");
+    /// assert_eq!(error.to_string(), "no value has this key");
     /// assert_eq!((more.get(key), error.into_inner()), (Some(&7), 8));
     /// ```
     pub fn try_insert<T, S: Storage>(

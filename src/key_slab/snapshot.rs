@@ -229,11 +229,11 @@ where
         if !self.slab.is_empty() || (versioned && (self.slab.used, self.slab.floor) != (0, 0)) {
             return Err(match self.slab.len() {
                 0 => D::Error::custom(
-                    "restore was refused: the slab has given generations to keys, which \
-                     `reset_generations` starts again",
+                    "restore was refused: the slab has had values, whose generations only \
+                     `reset_generations` resets",
                 ),
                 values => D::Error::custom(format_args!(
-                    "restore was refused: the slab has {}",
+                    "restore was refused: the slab must be empty, but has {}",
                     Amount::values(values)
                 )),
             });

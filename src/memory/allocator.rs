@@ -165,7 +165,7 @@ unsafe impl<A: Allocator + Send + Sync + 'static> MemorySource for FromAllocator
 
         impl Drop for Unwound {
             fn drop(&mut self) {
-                panic!("an allocator panicked when it got memory back");
+                panic!("the allocator panicked in `deallocate`");
             }
         }
 

@@ -229,6 +229,9 @@ use memory::Vacated;
 #[inline(never)]
 #[track_caller]
 fn fail(error: AllocError) -> ! {
+    if let AllocError::Full { capacity } = error {
+        panic!("pool is full (capacity {capacity})");
+    }
     #[cfg(feature = "alloc")]
     crate::raw::memory::fail(error);
     #[cfg(not(feature = "alloc"))]

@@ -124,9 +124,9 @@ impl Filling {
         let count = reader.read(unsafe { unfilled.as_mut() })?;
         assert!(
             count <= room,
-            "read_from was refused: the reader says that it has read {}, and was given room \
-             for {room}",
-            Amount::bytes(count)
+            "read_from was refused: the reader returned a length of {} for a buffer of {}",
+            Amount::bytes(count),
+            Amount::bytes(room)
         );
         self.len += count as u32;
         Ok(count)

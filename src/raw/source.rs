@@ -452,7 +452,7 @@ impl Clone for Source {
             // Relaxed: the caller has an owner, so it is not freed before this (`source-owners`).
             if owners.fetch_add(1, Ordering::Relaxed) > MOST_OWNERS {
                 owners.fetch_sub(1, Ordering::Relaxed);
-                panic!("a source of memory has too many owners");
+                panic!("memory source has too many owners (limit {MOST_OWNERS})");
             }
         }
         Source(self.0)

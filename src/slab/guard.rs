@@ -26,7 +26,7 @@ use crate::error::AccessError;
 use crate::key::Key;
 use crate::slab::cell::{CellPtr, Live, Place};
 use crate::slab::header::SlabHeader;
-use crate::slab::state::{Stamp, State};
+use crate::slab::state::{MAX_READERS, Stamp, State};
 
 /// A shared borrow of a value in a slab, like [`core::cell::Ref`].
 ///
@@ -101,7 +101,8 @@ impl<'a, T> Ref<'a, T> {
         if !live.begin_read_along() {
             // Whatever else its state says: a doomed value is cloned too.
             panic!(
-                "Ref::clone was refused for {:?}: it has too many readers",
+                "Ref::clone was refused for {:?}: the value has too many readers \
+                 (limit {MAX_READERS})",
                 live.key()
             );
         }
@@ -487,7 +488,10 @@ impl<'a, U: ?Sized> MappedRef<'a, U> {
                 value: PhantomData,
             },
             Err(key) => {
-                panic!("MappedRef::clone was refused for {key:?}: it has too many readers")
+                panic!(
+                    "MappedRef::clone was refused for {key:?}: the value has too many readers \
+                 (limit {MAX_READERS})"
+                )
             }
         }
     }

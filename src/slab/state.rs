@@ -73,6 +73,8 @@ const DOOMED: u32 = 1 << 29;
 const CLOSED: u32 = 1 << 30;
 const VACANT: u32 = 1 << 31;
 const READERS: u32 = EXCLUSIVE - READER;
+/// The most readers of a value at a time.
+pub(crate) const MAX_READERS: u32 = READERS / READER;
 
 impl State {
     /// A value with a handle and without a borrow.

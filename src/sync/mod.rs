@@ -220,9 +220,9 @@ pub enum PushError {
 impl fmt::Display for PushError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PushError::Full => f.write_str("the ring is full"),
+            PushError::Full => f.write_str("ring is full"),
             PushError::TooLarge(error) => error.fmt(f),
-            PushError::Closed => f.write_str("the ring is closed"),
+            PushError::Closed => f.write_str("ring is closed"),
         }
     }
 }

@@ -437,7 +437,7 @@ fn a_reserve_holds_what_it_promises_or_does_not_fit() {
                     let asked = with_fault(0, Fault::Panic, true, || use_up(&arena, reserved));
                     assert!(!asked, "{number}: {reserved}");
                 }
-                Err(AllocError::Limit { bytes }) => {
+                Err(AllocError::Limit { bytes, .. }) => {
                     refused += 1;
                     let needed = reserved.next_multiple_of(8) + 64;
                     assert_eq!(bytes, reserved);
@@ -459,12 +459,15 @@ fn a_reserve_holds_what_it_promises_or_does_not_fit() {
 /// It said the bytes of the chunk that was to be added for it, 96 of 32.
 #[test]
 fn an_error_at_the_limit_says_the_bytes_of_the_request() {
-    for arena in [
-        Arena::bounded(0),
-        Arena::bounded(24),
-        Arena::builder().max_bytes(80).build(),
+    for (arena, most) in [
+        (Arena::bounded(0), 0),
+        (Arena::bounded(24), 24 + 64),
+        (Arena::builder().max_bytes(80).build(), 80),
     ] {
-        let limit = |bytes| Some(AllocError::Limit { bytes });
+        let limit = |bytes| {
+            let limit = most;
+            Some(AllocError::Limit { bytes, limit })
+        };
         assert_eq!(arena.try_alloc_layout(bytes(32)).err(), limit(32));
         assert_eq!(arena.try_alloc_with(|| [7_u64; 5]).err(), limit(40));
         assert_eq!(arena.try_alloc_slice_copy(&[7_u8; 33]).err(), limit(33));
@@ -477,7 +480,7 @@ fn an_error_at_the_limit_says_the_bytes_of_the_request() {
         let error = arena.try_alloc_layout(bytes(32)).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the limit on the memory of the container has no room for 32 bytes"
+            format!("memory limit of {most} bytes has no room for 32 bytes more")
         );
     }
 }
@@ -491,7 +494,11 @@ fn what_fits_the_limit_is_not_refused() {
     assert_eq!(arena.allocated_bytes_including_metadata(), 2000);
     assert_eq!(builder().reserve(2000 - 64).build().remaining(), 2000 - 64);
     let error = builder().reserve(2000 - 63).try_build().map(drop);
-    assert_eq!(error, Err(AllocError::Limit { bytes: 1937 }.into()));
+    let refused = AllocError::Limit {
+        bytes: 1937,
+        limit: 2000,
+    };
+    assert_eq!(error, Err(refused.into()));
     // As with an allocation.
     let arena = builder().build();
     arena.alloc_layout(bytes(2000 - 64));

@@ -47,7 +47,7 @@ fn refuses_liars<R: References>(arena: &ByteArena<R>) {
     buf.extend_from_slice(b"ab").unwrap();
     for by in [1, 22, u32::MAX as usize, usize::MAX] {
         let message = message(|| drop(buf.read_from(&mut lies(by))));
-        assert!(message.contains("given room for 8"), "{message}");
+        assert!(message.contains("buffer of 8 bytes"), "{message}");
         assert_eq!(*buf, *b"ab");
     }
     // What is exactly the room is no lie.

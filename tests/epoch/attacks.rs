@@ -439,7 +439,8 @@ fn unused_chunks_of_other_classes_make_way_at_the_limit() {
     while bytes.try_alloc_in(first, 64).is_ok() {}
     assert_eq!(bytes.stats().committed_bytes, 4 * 1024);
     let large = bytes.try_alloc_in(first, 512);
-    let refused = InsertError::Full((), AllocError::Limit { bytes: 1024 });
+    let (size, limit) = (1024, 4 * 1024);
+    let refused = InsertError::Full((), AllocError::Limit { bytes: size, limit });
     assert_eq!(large.unwrap_err(), refused);
     // It dies, and another class gets it.
     bytes.advance();

@@ -269,7 +269,11 @@ fn max_bytes_is_not_passed() {
                 Err(error) => break error,
             }
         };
-        assert_eq!(error, InsertError::Full(7, AllocError::Limit { bytes: 16 }));
+        let reached = AllocError::Limit {
+            bytes: 16,
+            limit: limit * 16 + 15,
+        };
+        assert_eq!(error, InsertError::Full(7, reached));
         assert_eq!(
             (keys.len(), slab.stats().committed_bytes),
             (2 * limit, 16 * limit)
@@ -290,7 +294,13 @@ fn max_bytes_is_not_passed() {
     let error = bytes.try_copy_in(bytes.current(), &[1; 96]).unwrap_err();
     assert_eq!(
         error,
-        InsertError::Full((), AllocError::Limit { bytes: 96 })
+        InsertError::Full(
+            (),
+            AllocError::Limit {
+                bytes: 96,
+                limit: 200
+            }
+        )
     );
     // A chunk of the largest class is within it.
     assert_eq!(bytes.largest(), 192);
@@ -453,7 +463,10 @@ fn a_reserve_past_the_limits_is_refused_before_anything_is_asked_for() {
     ));
     // Three chunks of 16 bytes.
     let builder = || small::<u64>(&source).max_bytes(48);
-    let limit = AllocError::Limit { bytes: 64 };
+    let limit = AllocError::Limit {
+        bytes: 64,
+        limit: 48,
+    };
     assert_eq!(
         refused(&|| builder().reserve(4).try_build().err()),
         limit.into()

@@ -140,7 +140,7 @@ fn every_state_and_error_says_what_it_is() {
     assert!(format!("{:?}", EpochSlab::<u64>::builder().clone()).contains("chunk_capacity: 64"));
     assert_eq!(format!("{:?}", EpochState::Pinned), "Pinned");
 
-    let full = AllocError::Limit { bytes: 8 };
+    let full = AllocError::Limit { bytes: 8, limit: 7 };
     let errors: Vec<Box<dyn std::error::Error>> = vec![
         Box::new(InsertError::Closing(())),
         Box::new(InsertError::Closed(())),

@@ -31,7 +31,7 @@ fn a_slot_is_kept_until_its_value_is_back() {
         (1, 0, 5)
     );
     let error = slab.try_reattach(first, count.make(9)).unwrap_err();
-    assert_eq!(error.to_string(), "no value is detached from the key");
+    assert_eq!(error.to_string(), "no value is detached from this key");
     drop(error);
     assert_eq!(count.alive(), 5);
     assert_eq!(slab.remove(first).number, 1);
@@ -90,7 +90,7 @@ fn what_is_done_to_all_values_leaves_kept_slots() {
     let refused = slab.try_extend([(GenKey::of(5, 90), count.make(9))]);
     assert_eq!(
         refused.unwrap_err().to_string(),
-        "the slot is kept for a detached value"
+        "slot of this key is reserved for a detached value"
     );
     while slab.used_slots() < 10 {
         assert_ne!(slab.insert(count.make(0)).index(), 5);

@@ -111,7 +111,10 @@ fn a_slot_without_a_generation_left_retires() {
     assert_eq!((clone.retired_slots(), clone.len()), (1, 1));
     slab.clear();
     assert_eq!((slab.retired_slots(), slab.free_slots()), (1, 1));
-    assert!(message_of(|| clone.clone().reset_generations()).ends_with("the slab has 1 value"));
+    assert!(
+        message_of(|| clone.clone().reset_generations())
+            .ends_with("must be empty, but has 1 value")
+    );
     slab.reset_generations();
     assert_eq!((slab.retired_slots(), slab.free_slots()), (0, 2));
     assert_eq!(slab.insert("first"), Ok(key(0, 0)));

@@ -54,7 +54,7 @@ fn keys_out_of_reach_are_errors_with_the_value() {
     );
     assert_eq!(
         error.to_string(),
-        "the key is of slot 4, the slab can have 4"
+        "slot index of this key must be less than 4, but is 4"
     );
     assert!(bounded.is_empty() && bounded.free_slots() == 4);
 

@@ -54,7 +54,7 @@ fn a_key_that_opens_nothing_takes_no_memory() {
     );
     assert_eq!(
         message_of(move || more.insert(&slab, key, 8)),
-        "insert was refused: there is no value at the key"
+        "insert was refused: no value has this key"
     );
 }
 

@@ -154,7 +154,7 @@ fn key_of_finds_a_value_by_its_address() {
     let other = 7_u64;
     assert_eq!(
         message_of(|| slab.key_of(&other)),
-        "key_of was refused: the value is not in this slab"
+        "key_of was refused: the reference is not to a value of this slab"
     );
     let mut units = KeySlab::new();
     let unit = [units.insert(()), units.insert(()), units.insert(())];

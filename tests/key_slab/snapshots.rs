@@ -322,7 +322,10 @@ fn only_a_slab_without_a_past_is_restored() {
     let json = "[[[1,7]],[],0]";
     let mut slab: KeySlab<i32, GenKey> = KeySlab::with_key();
     let key = slab.insert(1);
-    assert!(refusal(&mut slab, json).starts_with("restore was refused: the slab has 1 value"));
+    assert!(
+        refusal(&mut slab, json)
+            .starts_with("restore was refused: the slab must be empty, but has 1 value")
+    );
     slab.remove(key);
     // What helps is named.
     assert!(refusal(&mut slab, json).contains("`reset_generations`"));
@@ -510,7 +513,7 @@ fn a_map_is_that_of_the_slab_crate() {
 #[cfg_attr(each_run, ignore = "weekly")]
 fn a_number_in_a_map_claims_no_memory() {
     let message = from_map(r#"{"1000000000":1}"#).unwrap_err().to_string();
-    assert!(message.contains("slot 1000000000"), "{message}");
+    assert!(message.contains("but is 1000000000"), "{message}");
     // Judged by all entries, wherever the highest one stands.
     let entries = |count: usize| -> String {
         let few = (1..count)

@@ -107,7 +107,9 @@ fn expect_unsupported(pages: impl Fn() -> Pages) {
             (lacks[0].option, lacks[0].reason),
             (option, Reason::Unsupported)
         );
-        let lacks = format!("; not obtained: {option}: not supported here");
+        let lacks = format!(
+            "; not obtained: {option}: not supported by this platform, build or memory source"
+        );
         assert!(slab.memory().to_string().ends_with(&lacks));
         assert_eq!(slab.memory().resident_bytes(), None);
         assert!(slab.insert_key(7).is_ok());

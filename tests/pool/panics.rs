@@ -46,7 +46,7 @@ fn message<R>(f: impl FnOnce() -> R) -> String {
 
 #[test]
 fn a_full_pool_panics_and_says_how_many_cells_it_has() {
-    const FULL: &str = "no slot is free: all 3 are taken";
+    const FULL: &str = "pool is full (capacity 3)";
     with_each_pool!(CELLS, |pool: Counted| {
         let drops = Drops::new();
         let boxes: Vec<_> = (0..3)

@@ -418,13 +418,10 @@ over_both_slabs!(
 #[test]
 fn errors_say_what_is_wrong() {
     let texts = [
-        (Missing, "there is no value"),
-        (Borrowed, "the value is borrowed"),
-        (
-            AccessError::TooManyReaders,
-            "the value has too many readers",
-        ),
-        (Owned, "the value has a handle"),
+        (Missing, "no value has this key"),
+        (Borrowed, "value is already borrowed"),
+        (AccessError::TooManyReaders, "value has too many readers"),
+        (Owned, "value already has a handle"),
     ];
     for (error, text) in texts {
         assert_eq!(error.to_string(), text);

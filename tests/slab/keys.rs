@@ -81,7 +81,7 @@ fn a_key_is_a_number_and_back() {
     ] {
         let error = Key::try_from(index).unwrap_err();
         assert_eq!(error.index(), index);
-        let text = format!("no key for index {index}: keys are below {limit}");
+        let text = format!("index must be less than {limit}, but is {index}");
         assert_eq!(error.to_string(), text);
     }
 }

@@ -374,7 +374,7 @@ fn everything_prints_in_every_state() {
     );
     assert_eq!(
         format!("{:?} {}", flatslab::FullError(()), flatslab::FullError(())),
-        "FullError(..) there is no room for the value"
+        "FullError(..) container is full: the value was not inserted"
     );
 }
 

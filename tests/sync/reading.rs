@@ -40,7 +40,7 @@ fn readers_that_fail_lie_or_panic_fill_nothing() {
     assert_eq!(error.unwrap_err().kind(), ErrorKind::Interrupted);
     for by in [1, u32::MAX as usize, usize::MAX] {
         let message = message(|| drop(entry.read_from(&mut lies(by))));
-        assert!(message.contains("given room for 8"), "{message}");
+        assert!(message.contains("buffer of 8 bytes"), "{message}");
     }
     let mut panicking = Reader(|_: &mut [u8]| panic!("in a reader"));
     assert!(message(|| drop(entry.read_from(&mut panicking))).contains("in a reader"));

@@ -72,7 +72,7 @@ fn no_insertion_and_no_access_drops_it() {
     );
     assert_eq!(
         error.to_string(),
-        "no slot is free: all 2 are taken, 1 by retired values, which `reclaim` drops"
+        "slab is full (capacity 2, retired values 1): `reclaim` drops retired values"
     );
     assert!(slab.try_insert_with(|_| unreachable!()).is_err());
     assert_eq!(slab.try_get(key).unwrap_err(), AccessError::Borrowed);

@@ -159,9 +159,8 @@ fn rings_that_cannot_be_are_refused() {
         for (builder, option) in rings.into_iter().zip(["entries", "in_flight"]) {
             let error = builder.max_len(1).try_build().unwrap_err();
             assert!(
-                error
-                    .to_string()
-                    .starts_with(&format!("{option} is {many}, and may be "))
+                error.to_string().starts_with(&format!("{option} must be "))
+                    && error.to_string().ends_with(&format!("but is {many}"))
             );
         }
     }

@@ -102,13 +102,15 @@ pub enum Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Reason::Unsupported => f.write_str("not supported here"),
-            Reason::SwitchedOff => f.write_str("switched off in the system"),
-            Reason::OnlyReserved => f.write_str("not for memory that is only reserved"),
+            Reason::Unsupported => {
+                f.write_str("not supported by this platform, build or memory source")
+            }
+            Reason::SwitchedOff => f.write_str("disabled in the system"),
+            Reason::OnlyReserved => f.write_str("not available for memory that is only reserved"),
             #[cfg(feature = "std")]
             Reason::Refused(code) => std::io::Error::from_raw_os_error(code).fmt(f),
             #[cfg(not(feature = "std"))]
-            Reason::Refused(code) => write!(f, "error {code} of the system"),
+            Reason::Refused(code) => write!(f, "os error {code}"),
         }
     }
 }
@@ -127,8 +129,8 @@ impl fmt::Display for Shortfall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.option, self.reason)?;
         f.write_str(match (self.option, self.reason) {
-            (PageOption::HugePages, Reason::Refused(_)) => "; vm.nr_hugepages sets them aside",
-            (PageOption::Lock, Reason::Refused(_)) => "; ulimit -l is the limit",
+            (PageOption::HugePages, Reason::Refused(_)) => " (vm.nr_hugepages reserves them)",
+            (PageOption::Lock, Reason::Refused(_)) => " (the limit is `ulimit -l`)",
             _ => "",
         })
     }

@@ -338,7 +338,7 @@ impl<T> CellPtr<T> {
         );
         match Layout::from_size_align(Self::SIZE, Self::ALIGN) {
             Ok(layout) => layout,
-            Err(_) => panic!("a value of this size cannot be laid out"),
+            Err(_) => panic!("a slot for this type exceeds the limit of isize::MAX bytes"),
         }
     };
 

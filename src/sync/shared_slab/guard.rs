@@ -11,7 +11,7 @@ use core::mem::ManuallyDrop;
 use core::ops::Deref;
 
 use super::SharedSlab;
-use super::cell::{CellPtr, SharedKey};
+use super::cell::{CellPtr, MOST_READERS, SharedKey};
 use crate::error::AccessError;
 
 /// A guard of a value of a [`SharedSlab`], which stays as long as the guard.
@@ -387,5 +387,8 @@ pub(super) fn refused(key: SharedKey, error: AccessError) -> ! {
 #[inline(never)]
 #[track_caller]
 fn too_many(key: SharedKey) -> ! {
-    panic!("a clone was refused for {key:?}: it has too many readers")
+    panic!(
+        "SharedRef::clone was refused for {key:?}: the value has too many readers \
+         (limit {MOST_READERS})"
+    )
 }

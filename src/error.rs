@@ -438,6 +438,37 @@ impl fmt::Display for AccessError {
 
 impl Error for AccessError {}
 
+/// Why several values could not be borrowed at once.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::{DisjointError, Key, KeySlab};
+///
+/// let mut slab = KeySlab::new();
+/// let key = slab.insert(7);
+/// let error = slab.get_disjoint_mut([key, Key::NONE]).unwrap_err();
+/// assert_eq!(error, DisjointError::Missing);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DisjointError {
+    /// No value has one of the keys.
+    Missing,
+    /// Two of the keys refer to the same value.
+    Overlapping,
+}
+
+impl fmt::Display for DisjointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DisjointError::Missing => "no value has one of the keys",
+            DisjointError::Overlapping => "two of the keys refer to the same value",
+        })
+    }
+}
+
+impl Error for DisjointError {}
+
 /// A number of things, in words: `1 byte`, `2 bytes`.
 pub(crate) struct Amount(usize, &'static str);
 

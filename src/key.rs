@@ -82,6 +82,7 @@ impl Key {
     /// ```
     #[inline]
     #[must_use]
+    #[doc(alias = "is_null")]
     pub const fn is_none(self) -> bool {
         self.0 == u32::MAX
     }
@@ -123,6 +124,7 @@ impl Key {
     /// ```
     #[inline]
     #[must_use]
+    #[doc(alias = "as_ffi")]
     pub const fn into_raw(self) -> u32 {
         self.0
     }
@@ -141,6 +143,7 @@ impl Key {
     /// ```
     #[inline]
     #[must_use]
+    #[doc(alias = "from_ffi")]
     pub const fn from_raw(raw: u32) -> Self {
         Key(raw)
     }

@@ -219,7 +219,9 @@ pub use builder::Builder;
 /// The short name of [`FullError`].
 #[doc(no_inline)]
 pub use error::FullError as Full;
-pub use error::{AccessError, AllocError, BuildError, CapacityError, FullError, SizeError};
+pub use error::{
+    AccessError, AllocError, BuildError, CapacityError, DisjointError, FullError, SizeError,
+};
 pub use key::{Key, KeyError};
 // Inline: their pages belong on the front page, like those of the other families.
 #[cfg(feature = "alloc")]

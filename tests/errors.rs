@@ -17,13 +17,13 @@ use std::path::Path;
 use flatslab::bump::{AllocOrInitError, Arena};
 use flatslab::bytes::{ByteArena, LocError, RequestError, SharedError};
 use flatslab::epoch::{EpochBytes, EpochError, EpochSlab, InsertError};
-use flatslab::key_slab::{DisjointError, InsertAtError, SecondarySlab};
+use flatslab::key_slab::{InsertAtError, SecondarySlab};
 use flatslab::memory::{PageOption, Reason, Shortfall};
 use flatslab::pool::Pool;
 use flatslab::sync::{PushError, SpscRing};
 use flatslab::{
-    AccessError, AllocError, BoundedKeySlab, BoundedSlab, BuildError, FullError, GenKey, Key,
-    KeyError, KeySlab, SizeError, Slab,
+    AccessError, AllocError, BoundedKeySlab, BoundedSlab, BuildError, DisjointError, FullError,
+    GenKey, Key, KeyError, KeySlab, SizeError, Slab,
 };
 
 /// Messages by the names of their types and variants.

@@ -48,6 +48,7 @@ macro_rules! allocations {
         /// ```
         #[inline]
         #[track_caller]
+        #[doc(alias("push", "emplace"))]
         pub fn alloc<T>(&self, value: T) -> &$lifetime mut T {
             // SAFETY: initialised memory that is handed out once (`handed-out-once`).
             unsafe { done(place::put::<T, Fails>(self.chunks(), value)).as_mut() }
@@ -99,6 +100,7 @@ macro_rules! allocations {
         /// ```
         #[inline]
         #[track_caller]
+        #[doc(alias = "emplace_with")]
         pub fn alloc_with<T>(&self, f: impl FnOnce() -> T) -> &$lifetime mut T {
             // SAFETY: initialised memory that is handed out once (`handed-out-once`).
             unsafe { done(place::with::<T, Fails>(self.chunks(), f)).as_mut() }

@@ -211,6 +211,7 @@ impl Arena {
     /// arena.shrink_to_fit();
     /// assert!(arena.allocated_bytes() < 100_000);
     /// ```
+    #[doc(alias = "trim")]
     pub fn shrink_to_fit(&mut self) {
         self.chunks.shrink_to_fit();
     }
@@ -239,6 +240,7 @@ impl Arena {
     /// assert_eq!(arena.checkpoint(), arena.checkpoint());
     /// ```
     #[must_use]
+    #[doc(alias = "mark")]
     pub fn checkpoint(&self) -> Checkpoint {
         self.chunks.checkpoint()
     }
@@ -302,6 +304,7 @@ impl Arena {
     /// assert!(arena.allocated_bytes_including_metadata() > 1024);
     /// ```
     #[must_use]
+    #[doc(alias = "capacity")]
     pub fn allocated_bytes_including_metadata(&self) -> usize {
         self.chunks.bytes()
     }
@@ -314,6 +317,7 @@ impl Arena {
     /// assert_eq!(arena.remaining(), 1024 - 1);
     /// ```
     #[must_use]
+    #[doc(alias = "chunk_capacity")]
     pub fn remaining(&self) -> usize {
         self.chunks.remaining()
     }
@@ -324,6 +328,7 @@ impl Arena {
     /// assert_eq!(flatslab::bump::Arena::new().chunks_allocated(), 0);
     /// ```
     #[must_use]
+    #[doc(alias = "iter_allocated_chunks")]
     pub fn chunks_allocated(&self) -> usize {
         self.chunks.count().0
     }
@@ -455,6 +460,7 @@ impl Builder<Arena> {
     /// let arena = flatslab::bump::Arena::builder().max_bytes(1 << 20).build();
     /// assert!(arena.try_alloc_slice_fill(1 << 20, 7_u8).is_err());
     /// ```
+    #[doc(alias("set_allocation_limit", "allocation_limit"))]
     pub const fn max_bytes(mut self, bytes: usize) -> Self {
         self.options.max_bytes = bytes;
         self

@@ -420,6 +420,7 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
     /// root.scope(|inner| kept[0] += digits(&inner, "7")[0]);
     /// assert_eq!(kept, [8, 2]);
     /// ```
+    #[doc(alias("into_bump_slice", "into_boxed_slice"))]
     pub fn into_slice(self) -> &'s mut [T] {
         // SAFETY: the values are initialised (`vec-room`), in memory that the vector alone owned,
         // and that stays for `'s` (`vec-memory-stays`); the vector has ended without a drop.

@@ -125,6 +125,7 @@ impl<R: References> ByteArena<R> {
     #[inline(always)]
     #[track_caller]
     #[must_use]
+    #[doc(alias("acquire", "get_buffer"))]
     pub fn alloc(&self, size: usize) -> BufMut<R> {
         or_fail(self.try_alloc(size))
     }
@@ -171,6 +172,7 @@ impl<R: References> ByteArena<R> {
     #[inline]
     #[track_caller]
     #[must_use]
+    #[doc(alias = "zeroed")]
     pub fn alloc_zeroed(&self, size: usize) -> BufMut<R> {
         or_fail(self.try_alloc_zeroed(size))
     }
@@ -205,6 +207,7 @@ impl<R: References> ByteArena<R> {
     #[inline(always)]
     #[track_caller]
     #[must_use]
+    #[doc(alias("copy_from_slice", "put"))]
     pub fn copy(&self, bytes: &[u8]) -> Buf<R> {
         or_fail(self.try_copy(bytes))
     }

@@ -165,6 +165,7 @@ impl<R: References> BufMut<R> {
     /// # Ok::<(), flatslab::SizeError>(())
     /// ```
     #[inline]
+    #[doc(alias("put_slice", "write", "append"))]
     pub fn extend_from_slice(&mut self, bytes: &[u8]) -> Result<(), SizeError> {
         self.bytes.extend_from_slice(bytes)
     }
@@ -337,6 +338,7 @@ impl<R: References> BufMut<R> {
     /// ```
     #[inline]
     #[must_use]
+    #[doc(alias = "seal")]
     pub fn freeze(self) -> Buf<R> {
         let this = ManuallyDrop::new(self);
         let header = this.header();
@@ -594,6 +596,7 @@ impl<R: References> Buf<R> {
     /// assert_eq!(head.references(), Some(2));
     /// ```
     #[must_use]
+    #[doc(alias("refcount", "ref_count"))]
     pub fn references(&self) -> Option<usize> {
         self.header().counts().count()
     }
@@ -626,6 +629,7 @@ impl<R: References> Buf<R> {
     /// ```
     #[track_caller]
     #[must_use]
+    #[doc(alias = "slice_ref")]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Self {
         let (start, end) = bounds(range, self.len());
         match self.part(start, end) {
@@ -772,6 +776,7 @@ impl<R: References> Buf<R> {
     /// buf[0] = b'H';
     /// assert_eq!(*buf, *b"Hello");
     /// ```
+    #[doc(alias("make_mut", "into_mut"))]
     pub fn try_into_mut(self) -> Result<BufMut<R>, Self> {
         if !self.header().counts().is_unique() {
             return Err(self);
@@ -798,6 +803,7 @@ impl<R: References> Buf<R> {
     /// assert!(second.release());
     /// ```
     #[inline]
+    #[doc(alias("free", "decref"))]
     pub fn release(self) -> bool {
         let this = ManuallyDrop::new(self);
         // SAFETY: gives up this reference, which is not used any more.

@@ -289,6 +289,7 @@ impl Buf {
     /// ```
     #[track_caller]
     #[must_use = "the position holds a reference"]
+    #[doc(alias("into_raw", "retain"))]
     pub fn into_loc(self) -> Loc {
         match self.try_loc() {
             Ok(loc) => self.held_by(loc),
@@ -380,6 +381,7 @@ impl ByteArena {
     /// assert_eq!(buf, *b"hello");
     /// # Ok::<(), LocError>(())
     /// ```
+    #[doc(alias("free", "decref"))]
     pub fn release(&self, loc: Loc) -> Result<bool, LocError> {
         let header = self.find(loc)?;
         // SAFETY: it is valid, and shared (`serial-once`).

@@ -146,6 +146,7 @@ impl<R: References> Ring<R> {
     /// # Ok::<(), RequestError>(())
     /// ```
     #[inline(always)]
+    #[doc(alias("append", "write"))]
     pub fn push(&mut self, bytes: &[u8]) -> Result<Option<Evicted>, RequestError> {
         if bytes.len() > self.max_len {
             return Err(self.too_large(bytes.len()));
@@ -342,6 +343,7 @@ impl<R: References> Ring<R> {
     /// ```
     #[inline]
     #[must_use]
+    #[doc(alias = "read")]
     pub fn get(&self, index: usize) -> Option<&Buf<R>> {
         self.entries.get(index)
     }

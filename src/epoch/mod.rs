@@ -251,6 +251,7 @@ impl<C: Contents> Epochs<C> {
     /// assert_eq!(slab.current(), second);
     /// assert!(matches!(slab.try_insert_in(first, 7), Err(InsertError::Closing(7))));
     /// ```
+    #[doc(alias = "rotate")]
     pub fn advance(&self) -> Epoch {
         self.raw.advance()
     }
@@ -465,6 +466,7 @@ impl<C: Contents> Epochs<C> {
     /// assert_eq!(slab.shrink_to_fit(), 64 * 128);
     /// assert_eq!(slab.stats().committed_bytes, 0);
     /// ```
+    #[doc(alias = "trim")]
     pub fn shrink_to_fit(&self) -> usize {
         self.raw.store.give_back_all()
     }
@@ -496,6 +498,7 @@ impl<C: Contents> Epochs<C> {
     /// ```
     #[inline]
     #[must_use]
+    #[doc(alias("contains", "is_valid"))]
     pub fn contains_key(&self, key: EpochKey) -> bool {
         self.raw.slot(key).is_some()
     }

@@ -126,6 +126,7 @@ impl<T> EpochSlab<T> {
     /// ```
     #[inline(always)]
     #[track_caller]
+    #[doc(alias("alloc", "push", "emplace"))]
     pub fn insert(&self, value: T) -> EpochKey {
         match self.try_insert(value) {
             Ok(key) => key,
@@ -284,6 +285,7 @@ impl<T> EpochSlab<T> {
     /// ```
     #[inline]
     #[track_caller]
+    #[doc(alias("remove", "free", "erase"))]
     pub fn take(&self, key: EpochKey) -> Option<T> {
         absent_or_refused(self.try_take(key), "take", key)
     }

@@ -165,6 +165,7 @@ impl<T, K: SlabKey, S: FixedStorage> PlainSlab<T, K, S> {
     /// assert_eq!(slab[key], 7);
     /// ```
     #[inline]
+    #[doc(alias("insert_key", "emplace", "push", "alloc"))]
     pub fn insert(&mut self, value: T) -> Result<K, FullError<T>> {
         self.try_insert(value)
     }
@@ -187,6 +188,7 @@ impl<T, K: SlabKey, S: FixedStorage> PlainSlab<T, K, S> {
     /// assert!(slab.vacant_entry().is_err());
     /// ```
     #[inline]
+    #[doc(alias("insert_with_key", "vacant_slot", "claim"))]
     pub fn vacant_entry(&mut self) -> Result<VacantEntry<'_, T, K, S>, AllocError> {
         self.try_vacant_entry()
     }
@@ -202,6 +204,7 @@ impl<T, K: SlabKey, S: FixedStorage> PlainSlab<T, K, S> {
     /// ```
     #[inline]
     #[must_use]
+    #[doc(alias = "key")]
     pub fn vacant_key(&self) -> Option<K> {
         self.next_place()
             .map(|(index, version)| K::new(index, version, Inside))

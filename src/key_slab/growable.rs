@@ -198,6 +198,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     /// ```
     #[inline]
     #[track_caller]
+    #[doc(alias("insert_key", "emplace", "push", "alloc"))]
     pub fn insert(&mut self, value: T) -> K {
         match self.insert_or_grow(value, |error, held| (error, held)) {
             Ok(key) => key,
@@ -225,6 +226,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     /// ```
     #[inline]
     #[track_caller]
+    #[doc(alias("insert_with_key", "vacant_slot", "claim"))]
     pub fn vacant_entry(&mut self) -> VacantEntry<'_, T, K, Growable> {
         match self.place_or_grow() {
             // SAFETY: the next place.

@@ -35,6 +35,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// assert_eq!(slab[key], 7);
     /// ```
     #[inline]
+    #[doc(alias("try_insert_key", "try_alloc"))]
     pub fn try_insert(&mut self, value: T) -> Result<K, FullError<T>> {
         self.insert_or_grow(value, |_, held| {
             if Held::<T>::IN_REGISTERS {
@@ -95,6 +96,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// assert!(slab.free_slots() >= 100_000);
     /// # Ok::<(), flatslab::AllocError>(())
     /// ```
+    #[doc(alias("touch", "prefault", "warm_up"))]
     pub fn prepare(&mut self, slots: usize) -> Result<(), AllocError> {
         #[cfg(feature = "alloc")]
         if !S::BOUNDED {

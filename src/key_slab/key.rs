@@ -18,8 +18,14 @@ use crate::key::{Key, MAX_SLOTS};
 ///
 /// This trait is sealed. Each operation reads the numbers of a key once, and uses only these: the
 /// slab does not call the key's `Eq` or `Ord`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a key type of a slab",
+    label = "not a key type",
+    note = "use `Key`, `GenKey` or a type that `key_type!` declares"
+)]
 pub trait SlabKey: Parts {}
 
+#[diagnostic::do_not_recommend]
 impl<K: Parts> SlabKey for K {}
 
 /// The key types with generations: [`GenKey`], and those that [`key_type!`](crate::key_type)
@@ -29,8 +35,14 @@ impl<K: Parts> SlabKey for K {}
 /// that a value is gone for good, or return a value to its own key
 /// ([`detach`](crate::PlainSlab::detach)). "For good" has one exception: generations that
 /// [wrap](GenKey#how-long-generations-last). Memory safety never depends on generations.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no generation",
+    label = "a key type with generations is required",
+    note = "use `GenKey`, or a type that `key_type!(struct Name(GenKey))` declares"
+)]
 pub trait GenerationKey: SlabKey + sealed::Generations {}
 
+#[diagnostic::do_not_recommend]
 impl<K: SlabKey + sealed::Generations> GenerationKey for K {}
 
 pub(crate) mod sealed {
@@ -201,6 +213,7 @@ impl GenKey {
     /// ```
     #[inline]
     #[must_use]
+    #[doc(alias = "as_ffi")]
     pub const fn into_raw(self) -> u64 {
         (self.version.get() as u64) << 32 | self.index as u64
     }
@@ -214,6 +227,7 @@ impl GenKey {
     /// ```
     #[inline]
     #[must_use]
+    #[doc(alias = "from_ffi")]
     pub const fn from_raw(raw: u64) -> Option<Self> {
         let version = (raw >> 32) as u32;
         if version % 2 == 0 || version > RETIRED {
@@ -286,6 +300,7 @@ pub trait NamedKey: Copy + Eq + Hash + fmt::Debug {
     fn into_inner(self) -> Self::Inner;
 }
 
+#[diagnostic::do_not_recommend]
 impl<N: NamedKey> Parts for N {
     type Cell<T> = <N::Inner as Parts>::Cell<T>;
 
@@ -305,6 +320,7 @@ impl<N: NamedKey> Parts for N {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<N: NamedKey<Inner: sealed::Generations>> sealed::Generations for N {}
 
 /// Serializes the bits of the key, as a number.

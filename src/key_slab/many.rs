@@ -14,7 +14,7 @@ use super::cell::{self, Cell};
 use super::iter::Walk;
 use super::key::{Inside, SlabKey};
 use super::{Growable, PlainSlab, Storage};
-use crate::error::FullError;
+use crate::error::{DisjointError, FullError};
 use crate::key::Key;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
@@ -32,8 +32,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// # Examples
     ///
     /// ```
-    /// use flatslab::KeySlab;
-    /// use flatslab::key_slab::DisjointError;
+    /// use flatslab::{DisjointError, KeySlab};
     ///
     /// let mut slab = KeySlab::new();
     /// let (a, b) = (slab.insert(1), slab.insert(2));
@@ -42,6 +41,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// assert_eq!((slab[a], slab[b]), (2, 1));
     /// assert_eq!(slab.get_disjoint_mut([a, a]), Err(DisjointError::Overlapping));
     /// ```
+    #[doc(alias("get2_mut", "get_many_mut"))]
     pub fn get_disjoint_mut<const N: usize>(
         &mut self,
         keys: [K; N],
@@ -80,6 +80,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// assert_eq!(slab[keys[0]], 2);
     /// ```
     #[must_use]
+    #[doc(alias = "get2_unchecked_mut")]
     pub unsafe fn get_disjoint_unchecked_mut<const N: usize>(
         &mut self,
         keys: [K; N],
@@ -89,37 +90,6 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         keys.map(|key| unsafe { self.place(key.index()).as_mut().value_mut() })
     }
 }
-
-/// Why several values could not be borrowed at once.
-///
-/// # Examples
-///
-/// ```
-/// use flatslab::{Key, KeySlab, key_slab::DisjointError};
-///
-/// let mut slab = KeySlab::new();
-/// let key = slab.insert(7);
-/// let error = slab.get_disjoint_mut([key, Key::NONE]).unwrap_err();
-/// assert_eq!(error, DisjointError::Missing);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DisjointError {
-    /// There is no value with one of the keys.
-    Missing,
-    /// Two keys refer to the same value.
-    Overlapping,
-}
-
-impl fmt::Display for DisjointError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            DisjointError::Missing => "no value has one of the keys",
-            DisjointError::Overlapping => "two of the keys refer to the same value",
-        })
-    }
-}
-
-impl core::error::Error for DisjointError {}
 
 /// How many cells ahead are prefetched: about as many cache misses as a core waits for at once.
 const AHEAD: usize = 8;

@@ -101,6 +101,8 @@ use crate::error::FullError;
 #[cfg(doc)]
 use crate::key::Key;
 
+#[doc(no_inline)]
+pub use crate::error::DisjointError;
 pub use bounded::{BoundedKeySlab, KeySlabStorage};
 #[cfg(feature = "alloc")]
 pub use growable::KeySlab;
@@ -109,7 +111,7 @@ pub use iter::{Drain, IntoIter, Iter, IterMut, Keys, Values, ValuesMut};
 #[doc(hidden)]
 pub use key::NamedKey;
 pub use key::{GenKey, GenerationKey, SlabKey};
-pub use many::{DisjointError, GetMany, RemoveMany};
+pub use many::{GetMany, RemoveMany};
 pub use restore::InsertAtError;
 #[cfg(feature = "alloc")]
 pub use secondary::{Join, JoinMut, SecondarySlab};
@@ -311,6 +313,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// ```
     #[inline]
     #[must_use]
+    #[doc(alias = "max_capacity")]
     pub fn capacity(&self) -> usize {
         self.cells.capacity()
     }
@@ -373,6 +376,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// ```
     #[inline]
     #[must_use]
+    #[doc(alias = "high_water")]
     pub fn used_slots(&self) -> usize {
         self.used
     }
@@ -400,6 +404,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// ```
     #[inline]
     #[must_use]
+    #[doc(alias("contains_key", "is_valid", "is_alive"))]
     pub fn contains(&self, key: K) -> bool {
         self.find(key.index(), key.version()).is_some()
     }
@@ -513,6 +518,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// ```
     #[inline]
     #[track_caller]
+    #[doc(alias("free", "erase", "remove_by_key", "release", "pop"))]
     pub fn remove(&mut self, key: K) -> T {
         let (index, version) = (key.index(), key.version());
         match self.find(index, version) {
@@ -532,6 +538,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// assert_eq!(slab.try_remove(key), None);
     /// ```
     #[inline]
+    #[doc(alias("try_remove_by_key", "take"))]
     pub fn try_remove(&mut self, key: K) -> Option<T> {
         let (index, version) = (key.index(), key.version());
         self.find(index, version)?;

@@ -46,6 +46,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// assert_eq!(error.to_string(), "slot of this key has a value");
     /// assert_eq!(error.into_inner(), "again");
     /// ```
+    #[doc(alias = "insert_with_key")]
     pub fn insert_at(&mut self, key: K, value: T) -> Result<(), InsertAtError<T>> {
         let (index, version) = (key.index(), key.version());
         match self.reach(index, version) {

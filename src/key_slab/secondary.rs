@@ -81,6 +81,7 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
     /// Returns `true` if there is an entry with this key. O(1).
     #[inline]
     #[must_use]
+    #[doc(alias = "contains_key")]
     pub fn contains(&self, key: K) -> bool {
         self.slab.contains(key)
     }
@@ -191,6 +192,7 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
     ///
     /// Panics if there is no entry. [`try_remove`](Self::try_remove) returns `None` instead.
     #[track_caller]
+    #[doc(alias = "erase")]
     pub fn remove(&mut self, key: K) -> V {
         match self.try_remove(key) {
             Some(value) => value,

@@ -98,6 +98,7 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
     /// assert_eq!(PoolBox::into_inner(boxed), 7);
     /// ```
     #[inline]
+    #[doc(alias("free", "remove"))]
     pub fn into_inner(boxed: Self) -> T {
         let (value, way) = Self::into_parts(boxed);
         // SAFETY: the box owned the cell, and is forgotten: the value is read once, and the
@@ -126,6 +127,7 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
     /// assert_eq!(*boxed, 8);
     /// ```
     #[inline]
+    #[doc(alias = "remove")]
     pub fn take(boxed: Self) -> (T, PoolBox<'p, MaybeUninit<T>, M>) {
         let (value, way) = Self::into_parts(boxed);
         // SAFETY: the box owned the cell, and is forgotten: the value is read once. The new box

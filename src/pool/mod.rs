@@ -400,6 +400,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// ```
     #[inline]
     #[track_caller]
+    #[doc(alias("insert", "push", "emplace", "acquire"))]
     pub fn alloc(&self, value: T) -> PoolBox<'_, T, M> {
         let way = self.memory.way();
         let Some(free) = self.memory.look() else {
@@ -465,6 +466,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// ```
     #[inline]
     #[track_caller]
+    #[doc(alias("insert_with", "emplace_with"))]
     pub fn alloc_with(&self, f: impl FnOnce() -> T) -> PoolBox<'_, T, M> {
         let way = self.memory.way();
         // SAFETY: just claimed, with this way.
@@ -532,6 +534,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// ```
     #[inline]
     #[track_caller]
+    #[doc(alias("claim", "vacant_slot"))]
     pub fn alloc_uninit(&self) -> PoolBox<'_, MaybeUninit<T>, M> {
         let way = self.memory.way();
         // SAFETY: just claimed, so the box is its only owner (`cell-owner`); its value may be
@@ -679,6 +682,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// pool.prepare(16)?;
     /// # Ok::<(), flatslab::AllocError>(())
     /// ```
+    #[doc(alias("touch", "prefault", "warm_up"))]
     pub fn prepare(&self, cells: usize) -> Result<(), AllocError> {
         self.memory.prepare(cells)
     }

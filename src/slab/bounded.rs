@@ -378,6 +378,7 @@ impl<T> TrackedSlab<T, Bounded> {
     /// slab.prepare(10_000)?;
     /// # Ok::<(), flatslab::BuildError>(())
     /// ```
+    #[doc(alias("touch", "prefault", "warm_up"))]
     pub fn prepare(&self, slots: usize) -> Result<(), AllocError> {
         self.free_returned();
         // SAFETY: the memory was made for cells of `T`.
@@ -495,6 +496,7 @@ impl<T> TrackedSlab<T, Bounded> {
     /// # drop(slot);
     /// ```
     #[inline]
+    #[doc(alias("emplace", "push", "alloc", "try_insert"))]
     pub fn insert(&self, value: T) -> Result<Slot<T>, FullError<T>> {
         self.try_insert(value)
     }
@@ -524,6 +526,7 @@ impl<T> TrackedSlab<T, Bounded> {
     /// assert_eq!(slab.remove_by_key(key), 7);
     /// ```
     #[inline]
+    #[doc(alias = "add")]
     pub fn insert_key(&self, value: T) -> Result<Key, FullError<T>> {
         self.try_insert_key(value)
     }
@@ -551,6 +554,7 @@ impl<T> TrackedSlab<T, Bounded> {
     /// assert_eq!(*slot.get(), slot.key());
     /// ```
     #[inline]
+    #[doc(alias("insert_with_key", "emplace_with"))]
     pub fn insert_with<F>(&self, f: F) -> Result<Slot<T>, AllocError>
     where
         F: FnOnce(&VacantSlot<T>) -> T,
@@ -580,6 +584,7 @@ impl<T> TrackedSlab<T, Bounded> {
     /// # drop(slot);
     /// ```
     #[inline]
+    #[doc(alias("vacant_entry", "claim"))]
     pub fn vacant_slot(&self) -> Result<VacantSlot<T>, AllocError> {
         self.try_vacant_slot()
     }

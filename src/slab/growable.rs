@@ -287,6 +287,7 @@ impl<T> TrackedSlab<T, Growable> {
     /// ```
     #[inline]
     #[track_caller]
+    #[doc(alias("emplace", "push", "alloc"))]
     pub fn insert(&self, value: T) -> Slot<T> {
         // SAFETY: the cell was just popped: free, and no one else has it (`free-on-stack`).
         unsafe { Slot::fill(self.claim_or_grow(), value) }
@@ -317,6 +318,7 @@ impl<T> TrackedSlab<T, Growable> {
     /// ```
     #[inline]
     #[track_caller]
+    #[doc(alias = "add")]
     pub fn insert_key(&self, value: T) -> Key {
         self.insert(value).leak()
     }
@@ -343,6 +345,7 @@ impl<T> TrackedSlab<T, Growable> {
     /// ```
     #[inline]
     #[track_caller]
+    #[doc(alias("insert_with_key", "emplace_with"))]
     pub fn insert_with<F>(&self, f: F) -> Slot<T>
     where
         F: FnOnce(&VacantSlot<T>) -> T,
@@ -371,6 +374,7 @@ impl<T> TrackedSlab<T, Growable> {
     /// ```
     #[inline]
     #[track_caller]
+    #[doc(alias("vacant_entry", "claim"))]
     pub fn vacant_slot(&self) -> VacantSlot<T> {
         // SAFETY: the cell was just popped: free, and no one else has it (`free-on-stack`).
         unsafe { VacantSlot::hold(self.claim_or_grow()) }

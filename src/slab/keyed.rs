@@ -9,10 +9,11 @@
 
 use core::fmt;
 use core::ops::{Index, IndexMut};
+use core::ptr::NonNull;
 
 #[cfg(doc)]
 use crate::SlotBox;
-use crate::error::AccessError;
+use crate::error::{AccessError, DisjointError};
 use crate::key::Key;
 use crate::raw::touch::prefetch;
 use crate::slab::bounded::Bounded;
@@ -48,6 +49,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     #[track_caller]
+    #[doc(alias = "take")]
     pub fn into_inner(&self, slot: Slot<T>) -> T {
         slot.into_inner()
     }
@@ -248,6 +250,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     #[must_use]
+    #[doc(alias("contains", "is_valid", "is_alive"))]
     pub fn contains_key(&self, key: Key) -> bool {
         match self.cells().get(key) {
             Some(cell) => {
@@ -283,6 +286,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     #[track_caller]
+    #[doc(alias("remove", "free", "erase", "release"))]
     pub fn remove_by_key(&self, key: Key) -> T {
         match self.cells().get(key) {
             Some(cell) => {
@@ -347,6 +351,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// assert_eq!(slab.try_remove_by_key(key), Err(AccessError::Missing));
     /// ```
     #[inline]
+    #[doc(alias = "try_remove")]
     pub fn try_remove_by_key(&self, key: Key) -> Result<T, AccessError> {
         let cell = self.cells().get(key).ok_or(AccessError::Missing)?;
         if cell.vacate_by_key() {
@@ -379,6 +384,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     #[track_caller]
+    #[doc(alias("entry", "from_key"))]
     pub fn slot(&self, key: Key) -> Option<Slot<T>> {
         match self.try_slot(key) {
             Ok(slot) => Some(slot),
@@ -479,6 +485,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// assert_eq!(values[key], 8);
     /// ```
     #[inline]
+    #[doc(alias("get_untracked", "get_untracked_mut"))]
     pub unsafe fn untracked(&self) -> UntrackedAccessor<'_, T, M> {
         UntrackedAccessor { slab: self }
     }
@@ -532,6 +539,51 @@ impl<'a, T, M: Memory> UntrackedAccessor<'a, T, M> {
         // SAFETY: plain, so there is a value without an exclusive borrow, which
         // may be pinned; that nothing else uses it is `untracked`'s contract.
         (cell.state().is_plain()).then(|| unsafe { cell.value().as_mut() })
+    }
+
+    /// Borrows several values mutably at once.
+    ///
+    /// # Complexity
+    ///
+    /// O(`N`²); does not allocate.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a key has no value, or one that is mutably borrowed, and if two keys
+    /// are equal.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{DisjointError, Slab};
+    ///
+    /// let slab = Slab::new();
+    /// let (a, b) = (slab.insert_key(1), slab.insert_key(2));
+    /// // SAFETY: nothing else uses the values while `values` is in use.
+    /// let mut values = unsafe { slab.untracked() };
+    /// let [one, two] = values.get_disjoint_mut([a, b]).unwrap();
+    /// core::mem::swap(one, two);
+    /// assert_eq!((values[a], values[b]), (2, 1));
+    /// assert_eq!(values.get_disjoint_mut([a, a]), Err(DisjointError::Overlapping));
+    /// ```
+    #[doc(alias("get2_mut", "get_many_mut"))]
+    pub fn get_disjoint_mut<const N: usize>(
+        &mut self,
+        keys: [Key; N],
+    ) -> Result<[&mut T; N], DisjointError> {
+        let cells = self.cells();
+        let mut values = [NonNull::dangling(); N];
+        for (at, &key) in keys.iter().enumerate() {
+            let cell = cells.get(key).filter(|cell| cell.state().is_plain());
+            values[at] = cell.ok_or(DisjointError::Missing)?.value();
+            if keys[..at].contains(&key) {
+                return Err(DisjointError::Overlapping);
+            }
+        }
+        // SAFETY: each cell is plain, so there is a value without an exclusive borrow, which may
+        // be pinned; different keys are of different cells; that nothing else uses them is
+        // `untracked`'s contract.
+        Ok(values.map(|mut value| unsafe { value.as_mut() }))
     }
 
     /// Borrows the value with this key without any check: an address computation and a load.

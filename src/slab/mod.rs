@@ -452,6 +452,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     #[must_use]
+    #[doc(alias = "max_capacity")]
     pub fn capacity(&self) -> usize {
         self.cells().header().slots()
     }

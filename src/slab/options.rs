@@ -73,6 +73,7 @@ impl<T> Builder<BoundedSlab<T>> {
     /// let slab = flatslab::BoundedSlab::<u64>::builder().capacity(8).build();
     /// assert_eq!(slab.capacity(), 8);
     /// ```
+    #[doc(alias = "with_capacity")]
     pub const fn capacity(mut self, slots: usize) -> Self {
         self.options.capacity = slots;
         self

@@ -126,6 +126,7 @@ impl<T> Slot<T> {
     /// ```
     #[inline]
     #[track_caller]
+    #[doc(alias("borrow", "as_ref"))]
     pub fn get(&self) -> Ref<'_, T> {
         match Ref::try_new(self.live()) {
             Some(guard) => guard,
@@ -179,6 +180,7 @@ impl<T> Slot<T> {
     /// ```
     #[inline]
     #[track_caller]
+    #[doc(alias("borrow_mut", "as_mut"))]
     pub fn get_mut(&self) -> RefMut<'_, T> {
         match RefMut::try_new(self.live()) {
             Some(guard) => guard,
@@ -346,6 +348,7 @@ impl<T> Slot<T> {
     /// ```
     #[inline]
     #[must_use]
+    #[doc(alias("is_alive", "is_stale"))]
     pub fn is_valid(&self) -> bool {
         self.live().state().is_occupied()
     }
@@ -452,6 +455,7 @@ impl<T> Slot<T> {
     /// ```
     #[inline]
     #[track_caller]
+    #[doc(alias("remove", "take", "free"))]
     pub fn into_inner(self) -> T {
         let mut spare = MaybeUninit::uninit();
         // SAFETY: the slot ends without a drop, and the value is read out once.
@@ -538,6 +542,7 @@ impl<T> Slot<T> {
     /// assert_eq!(slab.remove_by_key(key), 7);
     /// ```
     #[inline]
+    #[doc(alias("into_key", "forget"))]
     pub fn leak(self) -> Key {
         let key = self.key();
         // SAFETY: the slot ends without a drop.

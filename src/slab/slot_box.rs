@@ -230,6 +230,7 @@ impl<T> Slot<T> {
     /// ```
     #[inline]
     #[track_caller]
+    #[doc(alias("pin", "get_pinned"))]
     pub fn into_box(self) -> SlotBox<T> {
         match self.try_into_box() {
             Ok(boxed) => boxed,

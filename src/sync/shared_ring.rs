@@ -190,6 +190,7 @@ impl SharedRing {
     /// assert_eq!(ring.push(b"again")?.unwrap().len, 5);
     /// # Ok::<(), PushError>(())
     /// ```
+    #[doc(alias("send", "publish"))]
     pub fn push(&self, bytes: &[u8]) -> Result<Option<Evicted>, PushError> {
         let mut state = self.lock();
         if state.closed {

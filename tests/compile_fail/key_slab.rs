@@ -3,7 +3,9 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use flatslab::key_slab::{Growable, InStorage, IterMut, KeySlabStorage, NamedKey, SlabKey};
+use flatslab::key_slab::{
+    Growable, InStorage, IterMut, KeySlabStorage, NamedKey, SecondarySlab, SlabKey,
+};
 use flatslab::{GenKey, Key, KeySlab, PlainSlab};
 
 // A slab of plain references goes to another thread if its values may.
@@ -240,4 +242,45 @@ fn generations_that_wrap() {
 fn plain_keys_that_wrap() {
     let slab: KeySlab<u64> = KeySlab::builder().wrapping_generations().build(); //~ E0599
     assert!(slab.is_empty());
+}
+
+// # Keys of another type than the constructor's
+
+#[test]
+fn a_slab_with_keys_of_a_type() {
+    let slab: KeySlab<u64, GenKey> = KeySlab::with_key();
+    assert!(slab.is_empty());
+}
+
+#[cfg(compile_fail)]
+fn constructor_of_plain_keys() {
+    //~? GenKey
+    let slab: KeySlab<u64, GenKey> = KeySlab::new(); //~ E0308
+}
+
+#[cfg(compile_fail)]
+fn constructor_of_plain_keys_called_by_type() {
+    //~? with_key
+    let slab = KeySlab::<u64, GenKey>::new(); //~ E0599
+}
+
+#[cfg(compile_fail)]
+fn keys_of_any_type() {
+    //~? `usize` is not a key type of a slab
+    //~? use `Key`, `GenKey` or a type that `key_type!` declares
+    let slab: KeySlab<u64, usize>; //~ E0277
+}
+
+#[test]
+fn detached_by_a_generation() {
+    let mut slab = KeySlab::with_key();
+    let key: GenKey = slab.insert(7);
+    assert_eq!(slab.detach(key), Some(7));
+}
+
+#[cfg(compile_fail)]
+fn entries_beside_plain_keys() {
+    //~? has no generation
+    //~? use `GenKey`
+    let entries: SecondarySlab<u64, Key>; //~ E0277
 }

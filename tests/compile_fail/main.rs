@@ -14,7 +14,9 @@
 //! }
 //! ```
 //!
-//! `//~^` is for the line above, where the formatter leaves no place. The compiler goes on to
+//! `//~^` is for the line above, where the formatter leaves no place. `//~?` and a text, on a
+//! line of its own above the one that fails, is for a part of what the compiler prints, where
+//! that is what leads to the right call. The compiler goes on to
 //! the borrows of a function whatever is wrong with the types of another, so it is called once
 //! for each file. Each mark must be met, and no other error be reported: a program that
 //! compiles fails the test even between others that do not.
@@ -49,7 +51,7 @@ mod private_fields;
 mod slab;
 mod sync;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, iter, process};
@@ -59,21 +61,27 @@ use serde_json::Value;
 /// Errors, each with the number of its line, from 1, and its code or message.
 type Errors = BTreeSet<(usize, String)>;
 
+/// What the compiler prints of the errors of each line.
+type Printed = BTreeMap<usize, String>;
+
 /// What is marked in the programs.
 fn marked(programs: &str) -> Errors {
     let lines = programs.lines().enumerate();
     let marks = lines.flat_map(|(before, line)| {
-        line.split("//~").skip(1).map(move |mark| {
-            let name = mark.trim_start_matches('^');
-            let above = mark.len() - name.len();
-            (before + 1 - above, name.trim().to_owned())
-        })
+        let marks = line.split("//~").skip(1);
+        marks
+            .filter(|mark| !mark.starts_with('?'))
+            .map(move |mark| {
+                let name = mark.trim_start_matches('^');
+                let above = mark.len() - name.len();
+                (before + 1 - above, name.trim().to_owned())
+            })
     });
     marks.collect()
 }
 
 /// What the compiler reports of a library.
-fn reported(file: &Path, folder: &Path, options: &[&str]) -> Errors {
+fn reported(file: &Path, folder: &Path, options: &[&str]) -> (Errors, Printed) {
     let rustc = env::var_os("RUSTC").unwrap_or("rustc".into());
     let output = Command::new(rustc)
         .args(["--crate-type=lib", "--edition=2024", "--emit=metadata"])
@@ -90,14 +98,18 @@ fn reported(file: &Path, folder: &Path, options: &[&str]) -> Errors {
     let errors = messages.filter(|message: &Value| message["level"] == "error");
     // The last one counts the others.
     let errors = errors.filter(|error| !error["message"].to_string().contains("aborting due to"));
-    let mut reported = Errors::new();
+    let (mut reported, mut printed) = (Errors::new(), Printed::new());
     for error in errors {
         let name = error["code"]["code"].as_str().or(error["message"].as_str());
         for line in lines(&error, file) {
             reported.insert((line, name.unwrap().to_owned()));
+            printed
+                .entry(line)
+                .or_default()
+                .push_str(error["rendered"].as_str().unwrap());
         }
     }
-    reported
+    (reported, printed)
 }
 
 /// The lines of this file that an error is about, in most cases one: where a macro was called,
@@ -118,7 +130,7 @@ fn lines(error: &Value, file: &Path) -> Vec<usize> {
 fn differences(file: &Path, folder: &Path, options: &[&str]) -> Vec<String> {
     let programs = fs::read_to_string(file).unwrap();
     let marked = marked(&programs);
-    let reported = reported(file, folder, options);
+    let (reported, printed) = reported(file, folder, options);
     let name = file.file_name().unwrap().to_str().unwrap();
     let mut differences = Vec::new();
     for (line, error) in &marked - &reported {
@@ -126,6 +138,22 @@ fn differences(file: &Path, folder: &Path, options: &[&str]) -> Vec<String> {
     }
     for (line, error) in &reported - &marked {
         differences.push(format!("{name}:{line}: reported, and not marked: {error}"));
+    }
+    for (before, line) in programs.lines().enumerate() {
+        let Some(text) = line.trim().strip_prefix("//~? ") else {
+            continue;
+        };
+        let below = programs
+            .lines()
+            .skip(before)
+            .position(|line| !line.trim().starts_with("//~? "));
+        let line = before + 1 + below.expect("a line below");
+        if !printed
+            .get(&line)
+            .is_some_and(|printed| printed.contains(text))
+        {
+            differences.push(format!("{name}:{line}: not printed: {text}"));
+        }
     }
     for program in programs.split("#[cfg(compile_fail)]\n").skip(1) {
         if !program.contains("//~") {
@@ -153,7 +181,7 @@ fn every_program_fails_as_marked() {
         r#"--cfg=feature="std""#,
         r#"--cfg=feature="alloc""#,
     ];
-    let errors = reported(&root.join("src/lib.rs"), &folder, &library);
+    let (errors, _) = reported(&root.join("src/lib.rs"), &folder, &library);
     assert!(errors.is_empty(), "the crate does not compile: {errors:?}");
 
     let library = format!("--extern=flatslab={}/libflatslab.rmeta", folder.display());
@@ -183,6 +211,11 @@ fn no_code<'a>(text: &'a str) -> &'static str { text }
 //~^ lifetime may not live long enough
 fn wrong_message<'a>(text: &'a str) -> &'static str { text } //~ lifetime
 fn wrong_type() -> u8 { panic!(); true } //~ E0308
+//~? use of moved value: `text`
+fn printed(text: String) { (text, text); } //~ E0382
+//~? use of moved value
+//~? of borrowed value
+fn not_printed(text: String) { (text, text); } //~ E0382
 #[cfg(compile_fail)]
 fn without_a_mark() {}
 ";
@@ -198,6 +231,7 @@ fn without_a_mark() {}
         "programs.rs:2: reported, and not marked: E0382",
         "programs.rs:4: reported, and not marked: E0382",
         "programs.rs:7: reported, and not marked: lifetime may not live long enough",
+        "programs.rs:13: not printed: of borrowed value",
         "programs.rs: no mark in fn without_a_mark() {}",
     ];
     assert_eq!(found, expected);

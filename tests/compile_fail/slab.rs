@@ -40,6 +40,23 @@ fn types_of_one_thread() {
     both::<Builder<Slab<Rc<u64>>>>();
 }
 
+#[test]
+fn a_slot_goes_to_a_thread() {
+    let slab = Slab::new();
+    let slot = slab.insert(7).into_send();
+    std::thread::spawn(move || drop(slot)).join().unwrap();
+}
+
+// The message names the type, whose page says `into_send`.
+#[cfg(compile_fail)]
+fn slot_sent() {
+    let slab = Slab::new();
+    let slot = slab.insert(7_u64);
+    //~? cannot be sent between threads safely
+    //~? required because it appears within the type `Slot<u64>`
+    std::thread::spawn(move || drop(slot)).join().unwrap(); //~ E0277
+}
+
 #[cfg(compile_fail)]
 fn sent_or_shared() {
     send::<BoundedSlab<u64>>(); //~ E0277

@@ -4,7 +4,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use flatslab::{AllocError, BoundedSlab, BuildError, Key, Memory, Slab, SlotBox, TrackedSlab};
+use flatslab::{
+    AllocError, BoundedSlab, BuildError, DisjointError, Key, Memory, Slab, SlotBox, TrackedSlab,
+};
 
 fn message(result: std::thread::Result<()>) -> String {
     *result.unwrap_err().downcast().expect("a formatted message")
@@ -191,4 +193,28 @@ fn a_slab_with_spare_chunks_is_dropped_in_a_forked_child() {
     assert_eq!(status, 0, "the child's drop");
     drop(slab);
     assert_eq!(Rc::strong_count(&value), 1);
+}
+
+#[test]
+fn several_values_are_borrowed_at_once_or_none() {
+    let slab = Slab::builder().chunk_capacity(2).build();
+    let keys = [1, 2, 3].map(|value| slab.insert_key(value));
+    let [a, b, c] = keys;
+    // SAFETY: nothing else uses the values while the references live.
+    let mut values = unsafe { slab.untracked() };
+    for value in values.get_disjoint_mut(keys).unwrap() {
+        *value *= 10;
+    }
+    assert_eq!(values.get_disjoint_mut([]), Ok([]));
+    assert_eq!(
+        values.get_disjoint_mut([c, a, c]),
+        Err(DisjointError::Overlapping)
+    );
+    let missing = values.get_disjoint_mut([a, Key::NONE, a]);
+    assert_eq!(missing, Err(DisjointError::Missing));
+    let writer = slab.get_mut(b).unwrap();
+    let borrowed = values.get_disjoint_mut([a, b]);
+    assert_eq!(borrowed, Err(DisjointError::Missing));
+    drop(writer);
+    assert_eq!(keys.map(|key| values[key]), [10, 20, 30]);
 }

@@ -59,6 +59,7 @@ impl<T> TrackedSlab<T, Growable> {
     /// # drop(slot);
     /// ```
     #[track_caller]
+    #[doc(alias = "reserve_chunks")]
     pub fn reserve(&self, additional: usize) {
         if let Err(error) = self.try_reserve(additional) {
             memory::fail(error);
@@ -116,6 +117,7 @@ impl<T> TrackedSlab<T, Growable> {
     /// assert_eq!(slab.growth_stalls(), 1);
     /// # Ok::<(), flatslab::AllocError>(())
     /// ```
+    #[doc(alias("touch", "prefault", "warm_up"))]
     pub fn prepare(&self, slots: usize) -> Result<(), AllocError> {
         self.try_reserve(slots)
     }

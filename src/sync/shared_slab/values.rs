@@ -42,6 +42,7 @@ impl<T> SharedSlab<T> {
     /// assert_eq!(*slab.get(key).unwrap(), 7);
     /// ```
     #[inline]
+    #[doc(alias("create", "push", "emplace"))]
     pub fn insert(&self, value: T) -> Result<SharedKey, FullError<T>> {
         let Some(index) = self.free.take() else {
             return Err(FullError(value));
@@ -82,6 +83,7 @@ impl<T> SharedSlab<T> {
     /// assert!(slab.insert_with(|key| key).is_err());
     /// ```
     #[inline]
+    #[doc(alias("create_with", "insert_with_key"))]
     pub fn insert_with<F>(&self, f: F) -> Result<SharedKey, AllocError>
     where
         F: FnOnce(SharedKey) -> T,
@@ -218,6 +220,7 @@ impl<T> SharedSlab<T> {
     /// ```
     #[inline]
     #[must_use]
+    #[doc(alias = "contains")]
     pub fn contains_key(&self, key: SharedKey) -> bool {
         // SAFETY: allocated as long as the slab is (`block-of-cells`).
         self.locate(key)
@@ -267,6 +270,7 @@ impl<T> SharedSlab<T> {
     /// assert!(!slab.remove(key));
     /// ```
     #[inline]
+    #[doc(alias("free", "erase"))]
     pub fn remove(&self, key: SharedKey) -> bool {
         let Some((cell, generation)) = self.locate(key) else {
             return false;
@@ -302,6 +306,7 @@ impl<T> SharedSlab<T> {
     /// ```
     #[inline]
     #[track_caller]
+    #[doc(alias = "try_remove")]
     pub fn take(&self, key: SharedKey) -> Option<T> {
         match self.try_take(key) {
             Ok(value) => Some(value),

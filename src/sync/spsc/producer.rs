@@ -86,6 +86,7 @@ impl Producer {
     /// # Ok::<(), flatslab::sync::PushError>(())
     /// ```
     #[inline]
+    #[doc(alias("send", "write"))]
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), PushError> {
         self.write(bytes)?;
         self.flush();

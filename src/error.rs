@@ -56,10 +56,12 @@ impl<T> fmt::Display for FullError<T> {
 
 impl<T> Error for FullError<T> {}
 
-/// The error of a bounded slab that has no free slot, as [`AllocError::Full`].
+/// The error of an insertion into a bounded slab that has no free slot; another name of
+/// [`AllocError`].
 ///
 /// [`insert_with`](crate::BoundedSlab::insert_with) and
-/// [`vacant_slot`](crate::BoundedSlab::vacant_slot) return it, which have no value to give back.
+/// [`vacant_slot`](crate::BoundedSlab::vacant_slot) return it, because they have no value to
+/// return. A [`FullError`] converts into it.
 ///
 /// # Examples
 ///

@@ -4,46 +4,44 @@
 
 use core::fmt;
 
-/// Whether a container's memory lies in huge pages, which need fewer entries of
-/// the processor's address cache: one for 2 MiB instead of 512.
+/// Whether the memory of a container consists of huge pages, which need fewer entries of the
+/// processor's address cache: one for 2 MiB instead of 512.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HugePages {
     /// Pages of the usual size.
     #[default]
     No,
-    /// Transparent ones: the system is asked to use huge pages where it has
-    /// some, and nothing has to be set up beforehand. How many it used is in
-    /// [`Report::huge_bytes`](crate::memory::Report::huge_bytes).
+    /// Transparent huge pages: the system uses huge pages where it has some, and needs no setup.
+    /// [`Report::huge_bytes`](crate::memory::Report::huge_bytes) returns how many it used.
     Transparent,
-    /// Explicit ones, from those that an administrator has set aside; where
-    /// there are not enough, transparent ones, and the report says so.
+    /// Explicit huge pages, which an administrator has reserved. Where there are not enough,
+    /// transparent huge pages, and the report says so.
     Try,
-    /// Explicit ones, or an error.
+    /// Explicit huge pages, or an error if there are not enough.
     Require,
 }
 
 /// Whether a container's memory is locked: never written to a swap file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Lock {
-    /// It is not.
+    /// The memory is not locked.
     #[default]
     No,
-    /// It is if the system permits it; the report says so if not.
+    /// The memory is locked if the system permits it; otherwise the report says why not.
     Try,
-    /// It is, or an error.
+    /// The memory is locked, or an error if the system does not permit it.
     Require,
 }
 
-/// The memory node, of a machine that has several, on which a container's
-/// memory lies.
+/// The memory node of a container's memory, on a machine that has several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Node {
-    /// The system chooses, as a rule that of the thread that touches it first.
+    /// The node that the system chooses: usually that of the thread that touches a page first.
     #[default]
     Any,
-    /// That one if it has room; the report says so if there is no such node.
+    /// The node with this number if it has room. If there is no such node, the report says so.
     Try(u32),
-    /// That one, or an error.
+    /// The node with this number, or an error if there is no such node.
     Require(u32),
 }
 
@@ -55,19 +53,19 @@ pub(crate) struct Request {
     pub(crate) node: Node,
 }
 
-/// One of the options of [`Pages`](crate::memory::Pages), by name.
+/// An option of [`Pages`](crate::memory::Pages).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PageOption {
-    /// Pages of the system's own, which the others are made of.
+    /// Memory mapped by the system, which the other options require.
     System,
-    /// [`HugePages::Transparent`], or what [`HugePages::Try`] falls back to.
+    /// [`HugePages::Transparent`], or the fallback of [`HugePages::Try`].
     TransparentHugePages,
-    /// [`HugePages::Require`], or what [`HugePages::Try`] asks for first.
+    /// [`HugePages::Require`], or the first choice of [`HugePages::Try`].
     HugePages,
-    /// [`Lock`].
+    /// A [`Lock`].
     Lock,
-    /// [`Node`], with that number.
+    /// A [`Node`] with this number.
     Node(u32),
 }
 
@@ -83,19 +81,19 @@ impl fmt::Display for PageOption {
     }
 }
 
-/// Why an option was not obtained.
+/// The reason why a page option is not in effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The platform does not have it, or the feature `os-memory` is off, or the
-    /// memory is that of a [`MemorySource`](crate::memory::MemorySource).
+    /// The platform does not have the option, the feature `os-memory` is off, or the memory is
+    /// from a [`MemorySource`](crate::memory::MemorySource).
     Unsupported,
-    /// The system is set up to give none to anyone.
+    /// The option is disabled in the system.
     SwitchedOff,
-    /// The memory is only reserved at first, as that of a lazy slab or the free
-    /// stack of a growing one: it cannot have what is obtained at once or never.
+    /// The memory is only reserved at first, as in a lazy slab or the free stack of a growing
+    /// slab. The option would have to be applied at once.
     OnlyReserved,
-    /// The system refused, with this error number.
+    /// The system returned this error number.
     Refused(i32),
 }
 
@@ -115,13 +113,13 @@ impl fmt::Display for Reason {
     }
 }
 
-/// An option that was asked for and not obtained.
+/// A page option that was requested and is not in effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Shortfall {
-    /// What was asked for.
+    /// The requested option.
     pub option: PageOption,
-    /// Why it was not obtained.
+    /// The reason why it is not in effect.
     pub reason: Reason,
 }
 

@@ -3,7 +3,7 @@
 use core::error::Error;
 use core::fmt;
 
-/// The place of a value in a slab: 4 bytes, `Copy`.
+/// The key of a value in a slab: the index of its slot, in 4 bytes.
 ///
 /// The keys of a [`BoundedSlab`](crate::BoundedSlab) or a [`KeySlab`](crate::KeySlab) are its slot
 /// indices; those of a [`Slab`](crate::Slab) are `chunk << shift | local`. A key stays the same for

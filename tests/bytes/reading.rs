@@ -1,7 +1,7 @@
 //! Bytes that a reader fills in place: how many, by what readers, and when the room is filled
 //! with zeros first.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::mem::MaybeUninit;
 use std::thread;
 
@@ -200,6 +200,7 @@ fn the_entries_of_a_ring_are_read_in_place() {
 #[test]
 #[cfg_attr(miri, ignore = "an interpreter has no sockets")]
 fn a_socket_is_read_in_place() {
+    use std::io::Write;
     use std::os::unix::net::UnixStream;
 
     let arena = ByteArena::new();

@@ -95,7 +95,7 @@ fn a_ring_does_not_stall_at_a_chain_of_all_its_buffers() {
 #[cfg(all(target_os = "linux", not(miri)))]
 #[cfg_attr(sanitized, ignore = "a sanitizer's own memory faults, too")]
 fn what_is_reserved_does_not_fault() {
-    fn faults() -> i64 {
+    fn faults() -> libc::c_long {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
         // SAFETY: of that type, of which all bytes may be zero.
         let usage = unsafe {

@@ -34,7 +34,10 @@ impl PageSizes {
 
 /// Whether the system gives pages between the usual ones and those of 2 MiB to memory that is
 /// advised to have large ones.
-#[cfg_attr(miri, allow(dead_code, reason = "there are no ranges"))]
+#[cfg_attr(
+    any(miri, not(target_pointer_width = "64")),
+    allow(dead_code, reason = "there are no ranges")
+)]
 pub(crate) fn gives_middle_pages() -> bool {
     let gives = |path: &str, word: &[u8]| {
         let text = &mut [0; 64];
@@ -47,7 +50,10 @@ pub(crate) fn gives_middle_pages() -> bool {
 }
 
 /// Of 64 KiB to 1 MiB.
-#[cfg_attr(miri, allow(dead_code, reason = "as above"))]
+#[cfg_attr(
+    any(miri, not(target_pointer_width = "64")),
+    allow(dead_code, reason = "as above")
+)]
 const MIDDLE_ENABLED: [&str; 5] = [
     "/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled",
     "/sys/kernel/mm/transparent_hugepage/hugepages-128kB/enabled",

@@ -74,12 +74,13 @@ pub(crate) fn mappings() -> usize {
 }
 
 /// Page faults of this thread that needed no disk, so far.
+#[allow(clippy::useless_conversion, reason = "32 bits where pointers have 32")]
 pub(crate) fn minor_faults() -> i64 {
     // SAFETY: plain numbers, which the call fills in.
     unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         assert_eq!(libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage), 0);
-        usage.ru_minflt
+        usage.ru_minflt.into()
     }
 }
 

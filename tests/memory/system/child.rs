@@ -25,7 +25,7 @@ pub(crate) fn in_child(test: &str, f: impl FnOnce()) {
     );
 }
 
-fn set_limit(resource: libc::__rlimit_resource_t, most: u64) {
+fn set_limit(resource: libc::__rlimit_resource_t, most: libc::rlim_t) {
     let limit = libc::rlimit {
         rlim_cur: most,
         rlim_max: most,
@@ -55,7 +55,7 @@ pub(crate) fn forbid_locking() {
 
 /// From now on this process may have so many bytes of addresses more.
 pub(crate) fn forbid_more_than(bytes: usize) {
-    set_limit(libc::RLIMIT_AS, (address_space() + bytes) as u64);
+    set_limit(libc::RLIMIT_AS, (address_space() + bytes) as libc::rlim_t);
 }
 
 /// Bytes of addresses of this process.

@@ -165,10 +165,10 @@ fn functions() -> Vec<Function> {
             if is_function {
                 let name = item.split("fn ").nth(1).unwrap();
                 let end = name.find(|c: char| !c.is_alphanumeric() && c != '_');
-                let end_of = |line: &&String| !line.trim_end().ends_with(['{', ';']);
-                let rest = lines[number..].iter();
-                let mut signature: String = rest.clone().take_while(end_of).cloned().collect();
-                signature.extend(rest.skip_while(end_of).next().cloned());
+                let ends = |line: &String| line.trim_end().ends_with(['{', ';']);
+                let rest = &lines[number..];
+                let last = rest.iter().position(ends).expect("the signature ends");
+                let signature = rest[..=last].concat();
                 functions.push(Function {
                     block: block.clone(),
                     name: name[..end.unwrap()].to_owned(),
@@ -231,7 +231,7 @@ fn design_md_says_of_each_operation_what_its_documentation_says() {
             let (of, name) = call.split_once("::").expect(call);
             let found = functions.iter().find(|function| {
                 let is_of = |block: &&str| function.block.contains(*block);
-                function.name == name && blocks(of).iter().any(|block| is_of(&block))
+                function.name == name && blocks(of).iter().any(is_of)
             });
             let Some(Function { doc, signature, .. }) = found else {
                 wrong.push(format!("{call}: no such function"));

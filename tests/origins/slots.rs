@@ -62,7 +62,7 @@ fn one_error_serves_both_ways_of_inserting() {
         (first, first.capacity()),
         (CapacityError::NotInserted, None)
     );
-    assert_eq!(first.to_string(), Full(1).to_string());
+    assert!(first.to_string().starts_with(&Full(1).to_string()));
 }
 
 #[test]

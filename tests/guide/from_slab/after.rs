@@ -1,7 +1,6 @@
 //! A server's tables of connections and jobs, in `KeySlab`s, each with a key type of its own.
 
 use std::collections::VecDeque;
-use std::fmt;
 
 use flatslab::{KeySlab, key_type};
 
@@ -9,12 +8,6 @@ use crate::random::{random, seed};
 
 key_type!(struct Token);
 key_type!(struct JobKey);
-
-impl fmt::Display for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.index().fmt(f)
-    }
-}
 
 struct Connection {
     /// Its own key, to register with a poller.

@@ -2,9 +2,10 @@
 //! real-time systems, game servers.
 //!
 //! A slab stores values of one type in slots. A value is accessed through a handle that owns it,
-//! or by a key. Insertion and removal take constant time. Memory is allocated at construction, or
-//! one chunk at a time, and values do not move. The exception is [`KeySlab`], which moves its
-//! values when it grows, as `Vec` does; its keys stay valid.
+//! or by a key. Insertion and removal take constant time, except for an insertion that grows the
+//! slab. Memory is allocated at construction, or one chunk at a time, and values do not move. The
+//! exception is [`KeySlab`], which may move its values when it grows, as `Vec` does; its keys stay
+//! valid.
 //!
 //! No sequence of safe calls causes undefined behaviour, for any type of value, any panic in user
 //! code, any `mem::forget`, and any order of drops.
@@ -13,7 +14,7 @@
 //! |---|---|
 //! | [`BoundedSlab`], [`Slab`] | Values shared through `&self`, with handles that own them and borrows checked at run time. |
 //! | [`KeySlab`], [`BoundedKeySlab`] | A container like `Vec` whose indices stay valid: values are inserted and removed by key. |
-//! | [`Pool`](pool::Pool) | Boxes for objects of one size that are created and dropped all the time. |
+//! | [`Pool`](pool::Pool) | Boxes for objects of one type that are created and dropped all the time. |
 //! | [`Arena`](bump::Arena) | Scratch memory for values of mixed types, freed all at once. |
 //! | [`ByteArena`](bytes::ByteArena) | Reference-counted byte buffers of any size, for one thread or many. |
 //! | [`EpochSlab`](epoch::EpochSlab) | Objects that are freed as a group: those of a request, a session, a day. |
@@ -53,7 +54,7 @@
 //! | values that you would keep in `slab` or `slotmap` | [`KeySlab`]; with a fixed capacity, [`BoundedKeySlab`] |
 //! | keys that may be used after their value was removed | `KeySlab<T, `[`GenKey`]`>` |
 //! | several containers whose keys must not be mixed up | a [`key_type!`] for each |
-//! | objects of one size with one owner, created and dropped all the time | [`pool::Pool`]: no metadata, boxes of 8 bytes, misuse does not compile |
+//! | objects of one type with one owner, created and dropped all the time | [`pool::Pool`]: no metadata, boxes of 8 bytes, misuse does not compile |
 //! | no allocator, or a container in a static or on the stack | [`pool::PoolStorage`]; [`KeySlabStorage`](key_slab::KeySlabStorage) for a [`BoundedKeySlab`] |
 //! | boxes passed between an interrupt and the main loop, or between two threads | [`pool::SendBox`], from a pool in a static |
 //! | temporaries of mixed types, for a message, a frame or a request | [`bump::Arena`], and its scopes |
@@ -133,8 +134,8 @@
 //! | word | meaning | instead of |
 //! |---|---|---|
 //! | `try_…` | returns a `Result`, or `None` if there is only one reason; never panics or aborts. `try_retain` and `try_drain` skip borrowed values and count them | |
-//! | `insert` | puts a value into a slab, and returns a key or a handle; in a `Result` if the slab is bounded | |
-//! | `remove` | removes the value with this key, and returns it. Where it may still be borrowed elsewhere, as in [`SharedSlab`](sync::SharedSlab), drops it instead, at the latest with its last guard, and returns whether there was a value | |
+//! | `insert` | puts a value into a slab, and returns a key or a handle: in a `Result` if the slab is bounded. A slab that grows panics or aborts if it cannot, as `Vec` does, where `try_insert` returns the value | |
+//! | `remove` | removes the value with this key, and returns it; panics if there is no value, where `try_remove` returns `None`. In a [`SharedSlab`](sync::SharedSlab) or [`EpochBytes`](epoch::EpochBytes) it drops the value instead, in a `SharedSlab` at the latest with its last guard, and returns whether there was a value | |
 //! | `take` | moves a value out: by key, of a [`SharedSlab`](sync::SharedSlab) or an [`EpochSlab`](epoch::EpochSlab); or out of a [`Slot`] or a [`PoolBox`](pool::PoolBox), whose place stays reserved for the next value | |
 //! | `alloc` | takes memory from an arena, a pool or an epoch; panics if that is full, where `try_alloc` returns an error | |
 //! | `get` | borrows the value with this key; `None` if there is no value | |

@@ -20,8 +20,11 @@ use crate::slab::{Memory, TrackedSlab};
 
 /// A slab that grows by chunks: no value is ever copied or moved.
 ///
-/// If no slot is free, an insertion adds a chunk. All other methods are documented on
-/// [`TrackedSlab`]. Slots are reused last in, first out, also across chunks.
+/// If no slot is free, an insertion adds a chunk, of 4,096 slots or fewer unless the
+/// [builder](Self::builder) says otherwise. If it cannot, [`insert`](Self::insert) panics or aborts,
+/// as `Vec` does, and [`try_insert`](Self::try_insert) returns the value. Chunks are kept until
+/// [`shrink_to_fit`](Self::shrink_to_fit). All other methods are documented on [`TrackedSlab`].
+/// Slots are reused last in, first out, also across chunks.
 ///
 /// A slot takes the size of a value (at least 4 bytes) and a stamp of 8 bytes, rounded up to the
 /// value's alignment (at least 4 bytes), and 8 to 16 bytes of the free stack.

@@ -68,6 +68,9 @@ use crate::{AccessError, Bounded, BoundedSlab, Growable, Slab};
 /// 0. Every operation is O(1), runs straight-line code and does not allocate, unless its
 /// documentation says otherwise.
 ///
+/// A slab, its handles and its guards stay on the thread that created the slab: they are neither
+/// `Send` nor `Sync`. [`Slot::into_send`] turns a slot into a handle for another thread.
+///
 /// # Absence and conflict
 ///
 /// If there is no value, methods by key return `None`. If the value is borrowed, they panic with

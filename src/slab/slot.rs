@@ -18,8 +18,7 @@ use crate::slab::state::State;
 /// 16 bytes, used without the slab.
 ///
 /// A `Slot` is not `Send`; [`into_send`](Self::into_send) turns it into a
-/// [`SendSlot`](crate::sync::SendSlot), which is. A `Slot` or a guard that is forgotten
-/// ([`core::mem::forget`]) keeps its cell out of use for good.
+/// [`SendSlot`](crate::sync::SendSlot), which is.
 ///
 /// Like a `Box`, it drops its value when it is dropped. Unlike a `Box`, it also allows access by
 /// the value's [`Key`], and borrows are tracked at run time.
@@ -37,6 +36,11 @@ use crate::slab::state::State;
 ///
 /// If a slot is dropped while its value is borrowed by key, the value is *doomed*: no key finds it,
 /// and it is dropped when its last guard is dropped.
+///
+/// A slot that is forgotten ([`core::mem::forget`]) keeps its cell out of use for good. Its value
+/// can still be accessed and removed by key, and is dropped with the slab; the slab's memory is
+/// never freed. A guard that is forgotten keeps its value borrowed for good: the value is never
+/// dropped.
 ///
 /// # Examples
 ///
@@ -590,8 +594,9 @@ impl<T> fmt::Debug for Slot<T> {
 /// A reserved slot, to be filled later. Filling it cannot fail.
 ///
 /// The key and the address are those that the value will have, so a value can be built that
-/// contains them. Dropping the reservation frees the slot. It may outlive its slab; a value that is
-/// inserted then is owned by the returned slot, but not accessible (see [`insert`](Self::insert)).
+/// contains them. Dropping the reservation frees the slot; forgetting it keeps the slot out of use
+/// for good. It may outlive its slab; a value that is inserted then is owned by the returned slot,
+/// but not accessible (see [`insert`](Self::insert)). It is not `Send`.
 ///
 /// # Examples
 ///

@@ -18,7 +18,10 @@ use crate::slab::{Memory, TrackedSlab};
 ///
 /// Access by key finds the value mutably borrowed. The box may outlive its slab, and then keeps its
 /// value and the slab's memory, like a [`Slot`]. Its functions are associated functions, like those
-/// of `Box`, so that they do not hide the value's methods.
+/// of `Box`, so that they do not hide the value's methods. It has 16 bytes and is not `Send`.
+///
+/// A box that is forgotten keeps its value, which is never dropped, and its cell for good; the
+/// memory of its slab is never freed.
 ///
 /// # Examples
 ///

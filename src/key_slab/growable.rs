@@ -181,7 +181,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     ///
     /// # Complexity
     ///
-    /// Amortised O(1). If no slot is free, the slab grows, in O(len).
+    /// Amortised O(1). If no slot is free, the slab grows, in O(used slots).
     ///
     /// # Panics
     ///

@@ -21,7 +21,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     ///
     /// # Complexity
     ///
-    /// Amortised O(1). O(len) if the slab grows.
+    /// Amortised O(1). O(used slots) if the slab grows.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! Pools of equal cells without metadata, for frequently used objects of one size.
+//! Pools of equal cells without metadata, for objects of one type that are created and dropped all
+//! the time.
 //!
 //! An order of 64 bytes takes one cache line, and its owner is a pointer.
 //!
@@ -142,9 +143,17 @@
 //! # What it costs
 //!
 //! An allocation or a free is O(1) and takes a handful of instructions. The cell that was freed
-//! last is allocated first, and a free does not touch the cell. A cell has the size of its value,
-//! or one byte if that size is 0. [`CacheAligned`] aligns a value to a cache line. Values of 64
-//! bytes in a pool on the heap are always aligned to one.
+//! last is allocated first, and a free does not touch the cell (in a storage it writes a link to
+//! it). A cell has the size of its value, or one byte if that size is 0. [`CacheAligned`] aligns a
+//! value to a cache line. Values of 64 bytes in a pool on the heap are always aligned to one.
+//!
+//! If no cell is free, [`alloc`](Pool::alloc) panics and [`try_alloc`](Pool::try_alloc) returns the
+//! value. A box that is forgotten keeps its cell until the pool is [reset](Pool::reset) or dropped,
+//! and its value is never dropped.
+//!
+//! A pool on the heap touches all its memory at construction, so no allocation faults, unless it
+//! was built [`lazy`](Pool::builder). A storage is not touched before it is used: the first
+//! allocation in a page may fault, unless [`prepare`](Pool::prepare) has touched the page.
 //!
 //! The cells of a pool on the heap lie in segments of 2 MiB (64 KiB on 32-bit targets), or larger
 //! ones if eight cells need more. Each segment starts with a header of 128 or 192 bytes, and is

@@ -52,9 +52,19 @@
 //! # What it costs
 //!
 //! An allocation takes a handful of instructions and one branch. A value of up to 128 bytes or a
-//! copy of up to 64 takes its size, aligned. These take a multiple of 8 bytes: longer ones, values
-//! that are created in place, and values that may grow in place. Arenas are `Send`; arenas and
-//! scopes are not `Sync`.
+//! copy of up to 64 takes its size, aligned. Longer values and copies take a multiple of 8 bytes,
+//! and so do values that are created in place or may grow in place.
+//!
+//! An arena is `Send`, a [`Scope`] is not, and neither is `Sync`. Dropping an arena frees its
+//! chunks.
+//!
+//! If a bounded arena is full or a limit is reached, the methods that allocate panic. If the
+//! allocator refuses, the program aborts, as with `Vec`. Their `try_` forms return an error in both
+//! cases.
+//!
+//! Only a bounded arena touches its memory at construction. In any other, the first allocation that
+//! reaches a page may fault, also after [`reserve`](Arena::reserve), unless the memory is from
+//! [`Pages`](crate::memory::Pages) of the system. A reset keeps the pages.
 //!
 //! The first chunk takes 4 KiB. Each further chunk takes at least twice as much as the one before
 //! it, or as much as a larger request needs. Requests of any size share chunks. If a request does

@@ -64,8 +64,17 @@
 //! at most a fifth is unused, but there are more classes, each with its chunks.
 //!
 //! An allocation that finds no free buffer creates the next 16 of its chunk. If the chunk has no
-//! more, it allocates a chunk, which is not touched. [`prepare`](ByteArena::prepare) does both in
-//! advance, and touches the memory.
+//! more, it allocates a chunk, which is not touched, so the first use of a buffer may fault.
+//! [`prepare`](ByteArena::prepare) does both in advance, and touches the memory.
+//!
+//! [`alloc`](ByteArena::alloc) panics if more bytes are requested than the largest class has, or if
+//! a limit is reached. If the allocator refuses, the program aborts, as with `Vec`.
+//! [`try_alloc`](ByteArena::try_alloc) returns an error in all three cases.
+//!
+//! A buffer that is forgotten keeps its memory for good. A position is a number, which can be copied
+//! and dropped without effect: the reference that [`into_loc`](Buf::into_loc) has moved into it lasts
+//! until [`release`](ByteArena::release), or until the arena is dropped. A second release is an
+//! error, [`Stale`](LocError::Stale).
 //!
 //! A chunk belongs to its class while one of its buffers is in use. At a
 //! [limit](crate::Builder::max_bytes), or if the allocator refuses, a request takes over a chunk of

@@ -44,7 +44,8 @@
 //! | end of an [`EpochGuard`] | stay | like `close` |
 //! | end of a [`Scope`] | are dropped | become unused |
 //!
-//! An epoch is *over* once it is closed and has no values. Its name is stale then.
+//! An epoch is *over* once it is closed and has no values. Its name ([`Epoch`]) is stale then:
+//! insertions into it are refused.
 //!
 //! # Which epoch to use
 //!
@@ -56,8 +57,9 @@
 //! | neither a block nor a step: a session, a level of a game | [`open`](Epochs::open) and [`close`](Epochs::close), by name; [`within`](Epochs::within) for each piece of its work |
 //! | the whole program | [`permanent`](Epochs::permanent) |
 //!
-//! The ring holds the current epoch and the previous ones that are not closed. An advance onto a
-//! place that still has an epoch closes it, so a program that never closes epochs keeps running.
+//! The ring has a fixed number of places, 16 unless [`epochs`](EpochSlab::builder) sets another. It
+//! holds the current epoch and the previous ones that are not closed. An advance onto a place that
+//! still has an epoch closes it, so a program that never closes epochs keeps running.
 //! Advancing and closing drop no value: memory stays bounded only if values are taken out or epochs
 //! cleared. These epochs are not in the ring: those of guards and scopes, those opened by name, the
 //! permanent one, and closed ones.
@@ -87,9 +89,14 @@
 //! A value takes 8 bytes of record in addition to its own. Records are outside of the pages that
 //! are returned to the system, and are freed with the slab. Each epoch has chunks of its own, so
 //! each usually has at least one chunk that is not full. `insert`, `get` and `take` are O(1). An
-//! insertion into an epoch without a vacant slot takes an unused chunk, or allocates one;
-//! [`reserve`](EpochSlab::builder) allocates chunks in advance. `close` is O(n) for n chunks of the
-//! epoch, and `advance` O(1) unless it closes an epoch.
+//! insertion into an epoch without a vacant slot takes an unused chunk, or allocates one, whose
+//! first use may fault; [`reserve`](EpochSlab::builder) allocates and touches chunks in advance.
+//! `close` is O(n) for n chunks of the epoch, and `advance` O(1) unless it closes an epoch.
+//! `clear_epoch` is O(n) for n slots of the epoch, and the time of the destructors.
+//!
+//! If a limit is reached, `insert` panics; if the allocator refuses, the program aborts, as with
+//! `Vec`. `try_insert` returns the value in both cases. Closing and advancing need no memory. Dropping
+//! the slab drops all its values.
 //!
 //! # Borrows
 //!

@@ -39,7 +39,8 @@
 //! | all frames of one thread, for one other thread | a [`SpscRing`], split; it refuses entries when it is full |
 //! | the newest frames of many threads, for many readers, each frame for one | a [`SharedRing`]; it overwrites the oldest, and readers may sleep |
 //!
-//! A tracked slab itself stays on its thread. Create it on the thread that uses it.
+//! A tracked slab itself stays on its thread. Create it on the thread that uses it. [`SharedSlab`]
+//! needs a target with atomics of 64 bits, and `SharedRing` the feature `std`.
 //!
 //! # Each entry to every reader
 //!
@@ -142,7 +143,7 @@
 //!
 //! # Which types may go where
 //!
-//! All types of the crate; the families' pages say more.
+//! The families' pages say more.
 //!
 //! | type | `Send` | `Sync` |
 //! |---|---|---|
@@ -151,16 +152,23 @@
 //! | [`SendSlot`] | if `T` is | if `T` is |
 //! | [`SharedSlab`] | if `T` is | if `T` is `Send` and `Sync` |
 //! | [`SharedRef`] | if `T` is `Send` and `Sync` | the same |
-//! | [`Pool`](crate::pool::Pool) | if `T` is | no |
-//! | [`PoolBox`](crate::pool::PoolBox) | no | if `T` is |
+//! | [`SecondarySlab`](crate::key_slab::SecondarySlab) | if the entries are | if the entries are |
+//! | [`Pool`](crate::pool::Pool), [`RecyclingPool`](crate::pool::RecyclingPool) | if `T` is | no |
+//! | [`PoolBox`](crate::pool::PoolBox), [`RecycledBox`](crate::pool::RecycledBox) | no | if `T` is |
 //! | [`SendBox`](crate::pool::SendBox) | if `T` is | if `T` is |
+//! | [`PoolStorage`](crate::pool::PoolStorage), [`KeySlabStorage`](crate::key_slab::KeySlabStorage) | yes | yes |
 //! | [`Arena`](crate::bump::Arena) | yes | no |
+//! | [`Scope`](crate::bump::Scope) | no | no |
+//! | [`ArenaBox`](crate::bump::ArenaBox) | if `T` is | if `T` is |
+//! | [`ArenaVec`](crate::bump::ArenaVec) | no | if `T` is |
 //! | [`ByteArena`](crate::bytes::ByteArena), its buffers and rings, with local counts | no | no |
 //! | with atomic counts: the arena, a [`Ring`](crate::bytes::Ring) | yes | no |
 //! | with atomic counts: [`BufMut`](crate::bytes::BufMut), [`Buf`](crate::bytes::Buf) | yes | yes |
 //! | [`SpscRing`], its [`Producer`], [`Consumer`], [`Entry`], [`Frame`]; [`SharedRing`], [`SharedFrame`] | yes | yes |
-//! | [`EpochSlab`](crate::epoch::EpochSlab), [`EpochBytes`](crate::epoch::EpochBytes) | if `T` is | no |
-//! | keys, positions, errors, reports, statistics; [`Pages`](crate::memory::Pages) | yes | yes |
+//! | [`EpochSlab`](crate::epoch::EpochSlab) | if `T` is | no |
+//! | [`EpochBytes`](crate::epoch::EpochBytes) | yes | no |
+//! | borrows, guards and scopes of epoch slabs | no | no |
+//! | keys, positions, errors without a value, reports, statistics; [`Pages`](crate::memory::Pages) | yes | yes |
 //!
 //! # Guarantees
 //!

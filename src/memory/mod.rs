@@ -4,6 +4,7 @@
 //! A program with a large working set waits for the processor's address cache and for page faults,
 //! not for the instructions of an insertion. [`Pages`] sets where the memory comes from. It is an
 //! option of every builder, and [`memory`](crate::TrackedSlab::memory) reports what was obtained.
+//! Memory of your own is a [`MemorySource`], which [`Pages::from_source`] takes.
 //!
 //! ```
 //! use flatslab::BoundedSlab;
@@ -21,21 +22,24 @@
 //!
 //! # What it costs
 //!
-//! Memory from the system is populated when it is allocated, so all page faults happen at
-//! construction, or when a growing container adds a chunk. Clearing a huge page of 2 MiB takes
-//! about half a millisecond, once for all the chunks in it. [`reserve`](crate::Slab::reserve) does
-//! this in advance, and [`spare_chunks`](crate::Builder::spare_chunks) on another thread. A
-//! container has mappings of its own, of at least 2 MiB with huge pages. For many small containers
-//! use one `PageAllocator` for all of them, through `FromAllocator` (feature `allocator-api2`).
+//! If one of the options is set, the memory is mapped from the system, and populated when it is
+//! allocated. So all page faults happen at construction, or when a growing container adds a chunk.
+//! Clearing a huge page of 2 MiB takes about half a millisecond, once for all the chunks in it.
+//! [`reserve`](crate::Slab::reserve) does this in advance, and
+//! [`spare_chunks`](crate::Builder::spare_chunks) on another thread. A container has mappings of its
+//! own, of at least 2 MiB with huge pages. For many small containers use one `PageAllocator` for all
+//! of them, through `FromAllocator` (feature `allocator-api2`).
 //!
 //! # Setting up a machine
 //!
-//! The gain of each step is that on the machine of `BENCHMARKS.md`.
+//! The gain of each step was measured on the machine that `BENCHMARKS.md`, "Pages", names.
 //!
 //! 1. `cat /sys/kernel/mm/transparent_hugepage/enabled`: with `[madvise]` or `[always]`,
 //!    [`HugePages::Transparent`] and [`HugePages::Try`] work without further steps. A random access
 //!    whose result the program waits for takes 12 % less time in a slab of 80 MiB, and 40 % less in
-//!    one of 640 MiB. The p99.9 of insertions that grow a slab falls to a sixth or less.
+//!    one of 640 MiB. The p99.9 of insertions that grow a [`KeySlab`](crate::KeySlab), or a
+//!    [`Slab`](crate::Slab) that does not [touch memory ahead](crate::Builder::touch_ahead), falls to
+//!    a sixth or less; the longest of them takes 0.6 ms, to clear a huge page.
 //! 2. `sysctl vm.nr_hugepages=512` sets 1 GiB of explicit huge pages aside, best at boot, before
 //!    memory is fragmented; [`HugePages::Require`] takes them. They are no faster than transparent
 //!    ones, but reliable.

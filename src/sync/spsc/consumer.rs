@@ -9,6 +9,9 @@ use crate::raw::atomic::Ordering;
 use crate::raw::this_thread;
 
 /// The reading end of a [`SpscRing`](super::SpscRing). It is `Send` and `Sync`.
+///
+/// After it is dropped, entries are never read, and
+/// [`Producer::is_closed`](super::Producer::is_closed) returns `true`.
 pub struct Consumer {
     end: End,
     /// Its own position (`own-position`).

@@ -71,10 +71,11 @@
 //! a limit is reached. If the allocator refuses, the program aborts, as with `Vec`.
 //! [`try_alloc`](ByteArena::try_alloc) returns an error in all three cases.
 //!
-//! A buffer that is forgotten keeps its memory for good. A position is a number, which can be copied
-//! and dropped without effect: the reference that [`into_loc`](Buf::into_loc) has moved into it lasts
-//! until [`release`](ByteArena::release), or until the arena is dropped. A second release is an
-//! error, [`Stale`](LocError::Stale).
+//! A buffer that is forgotten keeps its memory for good. A position is a number, which can be
+//! copied and dropped without effect: the reference that [`into_loc`](Buf::into_loc) has moved into
+//! it lasts until [`release`](ByteArena::release), or until the arena is dropped. These references
+//! are counted for each buffer; a release when its positions hold none is an error,
+//! [`Stale`](LocError::Stale).
 //!
 //! A chunk belongs to its class while one of its buffers is in use. At a
 //! [limit](crate::Builder::max_bytes), or if the allocator refuses, a request takes over a chunk of

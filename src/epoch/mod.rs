@@ -95,8 +95,8 @@
 //! `clear_epoch` is O(n) for n slots of the epoch, and the time of the destructors.
 //!
 //! If a limit is reached, `insert` panics; if the allocator refuses, the program aborts, as with
-//! `Vec`. `try_insert` returns the value in both cases. Closing and advancing need no memory. Dropping
-//! the slab drops all its values.
+//! `Vec`. `try_insert` returns the value in both cases. Closing and advancing need no memory.
+//! Dropping the slab drops all its values.
 //!
 //! # Borrows
 //!

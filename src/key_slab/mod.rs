@@ -1,9 +1,9 @@
 //! `KeySlab`: a container with stable keys and plain references.
 //!
 //! Use it like a `Vec` whose indices stay valid: with `&mut self`, `&T` and `slab[key]`; it is
-//! `Send` and `Sync` if its values are. Its methods have the names of the `slab` crate wherever they mean the
-//! same, so moving a program changes a type and its `usize`s. Unlike in that crate, an insertion
-//! does not wait for a cold cell, keys may have a type of your own
+//! `Send` and `Sync` if its values are. Its methods have the names of the `slab` crate wherever
+//! they mean the same, so moving a program changes a type and its `usize`s. Unlike in that crate,
+//! an insertion does not wait for a cold cell, keys may have a type of your own
 //! ([`key_type!`](crate::key_type)) or generations ([`GenKey`]), and a snapshot restores values
 //! under their own keys.
 //!
@@ -35,10 +35,10 @@
 //! The system provides memory page by page, when it is first touched. A [`KeySlab`] does not touch
 //! memory before it is used, so the first insertion into a page may cause a page fault, unless
 //! [`prepare`](KeySlab::prepare) has touched the page. An insertion that grows the slab may also
-//! wait for the allocator, and for a copy of the values. A [`BoundedKeySlab`] touches all its memory at
-//! construction, so no insertion faults, unless the slab was built `lazy` or deserialized from a
-//! snapshot. The memory of a [`KeySlabStorage`] is touched when it is used, or by `prepare`. Memory
-//! from [`Pages`](crate::memory::Pages) of the system is populated when it is allocated.
+//! wait for the allocator, and for a copy of the values. A [`BoundedKeySlab`] touches all its
+//! memory at construction, so no insertion faults, unless the slab was built `lazy` or deserialized
+//! from a snapshot. The memory of a [`KeySlabStorage`] is touched when it is used, or by `prepare`.
+//! Memory from [`Pages`](crate::memory::Pages) of the system is populated when it is allocated.
 //!
 //! # Invariants
 //!

@@ -36,8 +36,8 @@
 //!
 //! 1. `cat /sys/kernel/mm/transparent_hugepage/enabled`: with `[madvise]` or `[always]`,
 //!    [`HugePages::Transparent`] and [`HugePages::Try`] work without further steps. A random access
-//!    whose result the program waits for takes about a sixth less time in a slab of 80 MiB, and about
-//!    a third less in one of 640 MiB. The p99.9 of insertions that grow a
+//!    whose result the program waits for takes about a sixth less time in a slab of 80 MiB, and
+//!    about a third less in one of 640 MiB. The p99.9 of insertions that grow a
 //!    [`KeySlab`](crate::KeySlab), or a [`Slab`](crate::Slab) that does not [touch memory
 //!    ahead](crate::Builder::touch_ahead), falls to a sixth or less; the longest of them takes
 //!    0.6 ms, to clear a huge page.

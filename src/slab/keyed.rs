@@ -90,7 +90,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         }
     }
 
-    /// Borrows the value with this key, like [`get`](Self::get).
+    /// Borrows the value with this key, like [`get`](Self::get), in O(1).
     ///
     /// # Errors
     ///

@@ -173,6 +173,7 @@
 //! | `allocator-api2` (enables `alloc`) | [`PageAllocator`](memory::PageAllocator) for your own collections, [`FromAllocator`](memory::FromAllocator) to use your allocator in the slabs; `&Arena` is an allocator |
 //! | `zerocopy` (enables `alloc`) | typed views of buffers |
 //! | `bytes` (enables `alloc`) | the traits of the crate `bytes` for buffers, and conversion into its `Bytes` |
+//! | `intrusive-collections` (enables `alloc`) | [`SlotBox`]es and [`PoolBox`](pool::PoolBox)es in the lists and trees of the crate `intrusive-collections` ([`intrusive`], [`slab_adapter!`]) |
 //! | `stats` | counts of the references to buffers, in [`bytes::Stats`] |
 //! | `track` | the place in the code where each value of an epoch slab was inserted |
 #![cfg_attr(not(test), no_std)]
@@ -204,6 +205,9 @@ mod error;
 // Its pages speak of all families.
 #[cfg(all(any(doc, doctest), feature = "std"))]
 pub mod guide;
+#[cfg(feature = "intrusive-collections")]
+#[cfg_attr(docsrs, doc(cfg(feature = "intrusive-collections")))]
+pub mod intrusive;
 mod key;
 pub mod key_slab;
 #[cfg(feature = "alloc")]

@@ -201,6 +201,25 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
     }
 }
 
+/// For intrusive collections, which keep nothing of a box but the address of its value.
+#[cfg(feature = "intrusive-collections")]
+impl<T> PoolBox<'_, T> {
+    /// Turns a pointer from [`into_raw`](Self::into_raw) back into the box.
+    ///
+    /// # Safety
+    ///
+    /// `value` came from `into_raw` of a box of exactly this type, with the same lifetimes, and no
+    /// box has been made from it since. It is that very pointer or a copy of it.
+    #[inline(always)]
+    pub(crate) unsafe fn of_raw(value: NonNull<T>) -> Self {
+        // SAFETY: the box that was given up owned the cell and its value, and no one has owned it
+        // since (`cell-owner`). The pool is borrowed for the lifetime of that box, which is the
+        // lifetime of this one. The pointer has the provenance of the pool's memory, and a box of
+        // a pool on the heap has no other way.
+        unsafe { PoolBox::new(value, ()) }
+    }
+}
+
 impl<T, M: PoolMemory> PoolBox<'static, T, M> {
     /// Pins the value in its cell, without moving it. O(1).
     ///

@@ -300,6 +300,40 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     }
 }
 
+/// For intrusive collections, which keep nothing of a box but the address of its value.
+#[cfg(feature = "intrusive-collections")]
+impl<T, M: Memory> TrackedSlab<T, M> {
+    /// Returns `true` if the box is of this slab.
+    #[inline]
+    pub(crate) fn is_home_of(&self, boxed: &SlotBox<T>) -> bool {
+        boxed.place.is_of(self.header_address())
+    }
+
+    /// Turns a pointer from [`SlotBox::into_raw`] back into the box. Returns `None` if the value is
+    /// in another slab.
+    ///
+    /// # Safety
+    ///
+    /// `pointer` came from `into_raw` of a box of this or another slab of `T`, and no box has been
+    /// made from it since. It is that very pointer or a copy of it.
+    #[inline]
+    pub(crate) unsafe fn try_box_from_raw(&self, pointer: NonNull<T>) -> Option<SlotBox<T>> {
+        // SAFETY: the pointer is from `into_raw` (precondition): the address of a value, with the
+        // provenance of a cell pointer. The box was given up and left `X`, which keeps the cell
+        // allocated and stamped (`cell-stays`), and no one else writes the key (`link-at-key`).
+        let (start, key) = unsafe {
+            let cell = CellPtr::of_value(pointer);
+            (cell.start(), cell.key())
+        };
+        // The cell with this key in this slab is allocated, and so is that of the pointer: if they
+        // have the same address, they are the same cell.
+        let found = self.cells().get(key)?;
+        // SAFETY: the cell is one of this slab's, so its place has this header. The cell is
+        // exclusively borrowed, and the caller gave up that borrow (preconditions).
+        (found.start() == start).then(|| unsafe { SlotBox::new(found.place()) })
+    }
+}
+
 impl<T> Deref for SlotBox<T> {
     type Target = T;
 

@@ -1,0 +1,506 @@
+//! Values of slabs and pools in the lists and trees of the crate `intrusive-collections`.
+//!
+//! A value of an intrusive collection contains the links of the collection. The collection owns the
+//! value through a pointer, and returns that pointer when the value is removed. An adapter says
+//! which field is the link and which pointer it is. [`slab_adapter!`](crate::slab_adapter) has the
+//! syntax of `intrusive_adapter!`, and declares adapters for two more kinds of pointer:
+//!
+//! | adapter of | the collection owns | created by | a value is found by |
+//! |---|---|---|---|
+//! | `&'s BoundedSlab<T>`, `&'s Slab<T>` | [`SlotBox`]`<T>` of that slab | `new(&slab)` | its address and the key in its slot |
+//! | `PoolBox<'p, T>` | [`PoolBox`]`<'p, T>` of any pool on the heap | `new()` | its address |
+//!
+//! Neither needs a word in the value, and neither allocates. A program that is written for `Box`
+//! changes its adapter, and the line that creates a value:
+//!
+//! ```
+//! use flatslab::{BoundedSlab, slab_adapter};
+//! use intrusive_collections::{LinkedList, LinkedListLink};
+//!
+//! struct Order { link: LinkedListLink, quantity: u64 }
+//!
+//! // intrusive_adapter!(Orders = Box<Order>: Order { link => LinkedListLink });
+//! slab_adapter!(Orders<'s> = &'s BoundedSlab<Order>: Order { link => LinkedListLink });
+//!
+//! let slab = BoundedSlab::with_capacity(1_000);
+//! let mut level = LinkedList::new(Orders::new(&slab));
+//! for quantity in [10, 20, 30] {
+//!     let order = Order { link: LinkedListLink::new(), quantity };
+//!     level.push_back(slab.insert(order).unwrap().into_box());
+//! }
+//! let mut cursor = level.front_mut();
+//! cursor.move_next();
+//! let removed = cursor.remove().unwrap();         // a `SlotBox<Order>`
+//! assert_eq!((removed.quantity, slab.len()), (20, 3));
+//! drop(removed);                                  // frees the slot
+//! drop(level);                                    // frees the other two
+//! assert!(slab.is_empty());
+//! ```
+//!
+//! # Which collection when
+//!
+//! | you have | use |
+//! |---|---|
+//! | a program that is written for `intrusive-collections`, or a tree | this module: links are pointers of 8 bytes, and following one checks nothing. Removing a value from the middle by a pointer is `unsafe` (`cursor_mut_from_ptr`) |
+//! | a new list or table without `unsafe` | links that are [`Key`](crate::Key)s, as in `examples/intrusive_list.rs`: 4 bytes, checked on every access, and a removal by key is safe |
+//!
+//! # What happens when
+//!
+//! | event | `SlotBox` | `PoolBox` |
+//! |---|---|---|
+//! | a value is removed or popped | the box is returned. Dropping it drops the value and frees the slot | the same |
+//! | the collection is cleared or dropped | all values are dropped, and their slots are freed | the same |
+//! | a destructor panics meanwhile | the slot of that value is freed. The values that the collection has not reached yet are forgotten | the same |
+//! | a value is forgotten: with the collection, or by `fast_clear` | it is never dropped and keeps its slot; access by key is refused. When the slab is dropped, its memory is not freed | it is never dropped and keeps its cell, until the pool is reset or dropped |
+//! | access by key while the collection owns the value | refused: [`Borrowed`](crate::AccessError::Borrowed) | there are no keys |
+//! | a box of another slab or pool is inserted | panics. The box is dropped, and the collection is unchanged | allowed: each box returns to its own pool |
+//! | a collection of another slab is spliced in (`splice_after`, `splice_before`) | aborts the program when one of these values is removed or dropped, because the adapter does not know their slab | allowed |
+//! | a box is inserted and comparing its key panics ([`RBTree`](intrusive_collections::RBTree)) | the value is forgotten | the same |
+//! | looking up a key panics | nothing has changed | the same |
+//! | the slab or pool is dropped, reset or cleared before the collection | does not compile | does not compile |
+//!
+//! A struct that has a slab and its collections needs a slab that is borrowed for `'static`:
+//! [`BoundedSlab::leak`](crate::BoundedSlab::leak) or `Box::leak`, and for pools
+//! [`Pool::leak`](crate::pool::Pool::leak). The adapter then has no lifetime:
+//! `slab_adapter!(Orders = &'static BoundedSlab<Order>: Order { link => LinkedListLink })`.
+//!
+//! # Pointers to values
+//!
+//! `cursor_mut_from_ptr` and its relatives take a pointer to a value. It must be one that the
+//! collection itself returned (`get_ptr` of a cursor). A pointer that was made of a reference may
+//! only access the value, and not the key next to it; the same is true of `Box`.
+//!
+//! # What cannot be in a collection
+//!
+//! A [`Slot`](crate::Slot) owns its value, but not its borrow: anyone may remove the value by key.
+//! If a list held slots, this safe program would read a value that was dropped:
+//!
+//! ```text
+//! let key = slot.key();
+//! list.push_back(slot);
+//! let order = list.front().get().unwrap();   // `&Order`, not tracked by the slab
+//! slab.remove_by_key(key);                   // the value is not borrowed: it is removed
+//! println!("{}", order.quantity);
+//! ```
+//!
+//! Turn the slot into a box ([`Slot::into_box`](crate::Slot::into_box)), and a removed box into a
+//! slot ([`SlotBox::into_slot`]).
+//!
+//! A [`StorageBox`](crate::pool::StorageBox) has a second word, which finds its pool. It is not
+//! supported.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+#[doc(no_inline)]
+pub use intrusive_collections;
+use intrusive_collections::PointerOps;
+
+use crate::pool::PoolBox;
+use crate::{Memory, SlotBox, TrackedSlab};
+
+/// The operations by which a collection owns [`SlotBox`]es of one slab, of type `S`. A
+/// [`slab_adapter!`](crate::slab_adapter) creates them.
+///
+/// They have a reference to the slab, because the address of a value does not tell which slab it is
+/// in.
+pub struct SlotBoxOps<'s, S> {
+    slab: &'s S,
+}
+
+impl<'s, S> SlotBoxOps<'s, S> {
+    /// Creates the operations for boxes of this slab.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::BoundedSlab;
+    /// use flatslab::intrusive::SlotBoxOps;
+    /// use flatslab::intrusive::intrusive_collections::PointerOps;
+    ///
+    /// let slab = BoundedSlab::with_capacity(1);
+    /// let ops = SlotBoxOps::new(&slab);
+    /// let pointer = ops.into_raw(slab.insert(7).unwrap().into_box());
+    /// // SAFETY: straight from `into_raw`, and used once.
+    /// assert_eq!(*unsafe { ops.from_raw(pointer) }, 7);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn new(slab: &'s S) -> Self {
+        SlotBoxOps { slab }
+    }
+}
+
+impl<S> Clone for SlotBoxOps<'_, S> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for SlotBoxOps<'_, S> {}
+
+impl<S> fmt::Debug for SlotBoxOps<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SlotBoxOps").finish_non_exhaustive()
+    }
+}
+
+// SAFETY: a pointer from `into_raw` stays valid until `from_raw`, because the box left the exclusive
+// borrow, which keeps cell and value (`cell-stays`, `borrow-keeps-value`), and no one but the
+// collection accesses the value (`readers-or-writer`). It has the provenance of the cell, for it is
+// made of the box's place and not of a reference. `from_raw` returns that box, and does not unwind.
+unsafe impl<T, M: Memory> PointerOps for SlotBoxOps<'_, TrackedSlab<T, M>> {
+    type Value = T;
+    type Pointer = SlotBox<T>;
+
+    #[inline]
+    unsafe fn from_raw(&self, value: *const T) -> SlotBox<T> {
+        // SAFETY: the collection has the pointer from `into_raw` of such operations (precondition),
+        // perhaps for another slab: a list that was spliced in has them, too. It gives the pointer
+        // up.
+        let boxed = unsafe {
+            let value = NonNull::new_unchecked(value.cast_mut());
+            self.slab.try_box_from_raw(value)
+        };
+        boxed.unwrap_or_else(|| of_another_slab())
+    }
+
+    /// # Panics
+    ///
+    /// Panics if the box is of another slab. The box is dropped.
+    #[inline]
+    fn into_raw(&self, boxed: SlotBox<T>) -> *const T {
+        if !self.slab.is_home_of(&boxed) {
+            refuse();
+        }
+        SlotBox::into_raw(boxed)
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn refuse() -> ! {
+    panic!("a collection for boxes of one slab was given a box of another slab")
+}
+
+/// Aborts: a panic cannot leave a function of this ABI. `from_raw` must not unwind, and there is no
+/// box that it could return.
+#[cold]
+#[inline(never)]
+extern "C" fn of_another_slab() -> ! {
+    panic!("a value of another slab was spliced into this collection, and cannot be removed")
+}
+
+/// The operations by which a collection owns boxes `P`, which are [`PoolBox`]es of pools on the
+/// heap. A [`slab_adapter!`](crate::slab_adapter) creates them.
+///
+/// They have no data, because the address of a value tells which pool it is in.
+pub struct PoolBoxOps<P> {
+    /// Of no size, and `Send` and `Sync`: the collection's own bounds say which threads may have
+    /// its values.
+    pointers: PhantomData<fn() -> P>,
+}
+
+impl<P> PoolBoxOps<P> {
+    /// Creates the operations.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::intrusive::PoolBoxOps;
+    /// use flatslab::intrusive::intrusive_collections::PointerOps;
+    /// use flatslab::pool::Pool;
+    ///
+    /// let pool = Pool::with_capacity(1);
+    /// let ops = PoolBoxOps::new();
+    /// let pointer = ops.into_raw(pool.alloc(7));
+    /// // SAFETY: straight from `into_raw`, and used once.
+    /// assert_eq!(*unsafe { ops.from_raw(pointer) }, 7);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn new() -> Self {
+        PoolBoxOps {
+            pointers: PhantomData,
+        }
+    }
+}
+
+impl<P> Default for PoolBoxOps<P> {
+    #[inline]
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P> Clone for PoolBoxOps<P> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for PoolBoxOps<P> {}
+
+impl<P> fmt::Debug for PoolBoxOps<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PoolBoxOps").finish()
+    }
+}
+
+// SAFETY: a pointer from `into_raw` stays valid until `from_raw`, because the box gave up its cell
+// without freeing it (`cell-owner`), and the pool is borrowed for `'p`, a lifetime that the
+// collection has too: it is neither dropped nor reset meanwhile. The pointer has the provenance of
+// the pool's memory. `from_raw` returns that box, whichever operations of this type gave it up.
+unsafe impl<'p, T> PointerOps for PoolBoxOps<PoolBox<'p, T>> {
+    type Value = T;
+    type Pointer = PoolBox<'p, T>;
+
+    #[inline]
+    unsafe fn from_raw(&self, value: *const T) -> PoolBox<'p, T> {
+        // SAFETY: from `into_raw` of operations of this type (precondition), and given up.
+        unsafe { PoolBox::of_raw(NonNull::new_unchecked(value.cast_mut())) }
+    }
+
+    #[inline]
+    fn into_raw(&self, boxed: PoolBox<'p, T>) -> *const T {
+        PoolBox::into_raw(boxed)
+    }
+}
+
+/// Declares an adapter by which the collections of the crate `intrusive-collections` own values of
+/// a slab or a pool. The page of [`intrusive`](crate::intrusive) says what they do with them.
+///
+/// The syntax is that of `intrusive_adapter!`: attributes, visibility, generics and a `where` clause
+/// at the end are allowed, and the link may be a field of a field. The pointer is one of:
+///
+/// * `&'s BoundedSlab<T>` or `&'s Slab<T>`, for [`SlotBox`](crate::SlotBox)es of that slab. The
+///   adapter is created by `new(&slab)`.
+/// * `PoolBox<'p, T>`, for boxes of pools on the heap. The adapter is created by `new()`, `NEW` or
+///   `default()`.
+///
+/// Unlike `intrusive_adapter!`, it also checks that the field has the type of the link.
+///
+/// # Examples
+///
+/// A tree of the values of a pool, and a list of the values of a growable slab:
+///
+/// ```
+/// use flatslab::pool::{Pool, PoolBox};
+/// use flatslab::{Slab, slab_adapter};
+/// use intrusive_collections::{KeyAdapter, LinkedList, LinkedListLink, RBTree, RBTreeLink};
+///
+/// #[derive(Default)]
+/// struct Level { link: RBTreeLink, price: u64 }
+///
+/// slab_adapter!(pub(crate) Levels<'p> = PoolBox<'p, Level>: Level { link => RBTreeLink });
+/// impl<'a> KeyAdapter<'a> for Levels<'_> {
+///     type Key = u64;
+///     fn get_key(&self, level: &'a Level) -> u64 { level.price }
+/// }
+///
+/// let pool = Pool::with_capacity(8);
+/// let mut levels = RBTree::new(Levels::new());
+/// for price in [101, 99, 100] {
+///     levels.insert(pool.alloc(Level { price, ..Level::default() }));
+/// }
+/// let best: PoolBox<'_, Level> = levels.front_mut().remove().unwrap();
+/// assert_eq!(best.price, 99);
+///
+/// struct Entry<T> { link: LinkedListLink, value: T }
+///
+/// slab_adapter!(Entries<'s, T> = &'s Slab<Entry<T>>: Entry<T> { link => LinkedListLink });
+///
+/// let slab = Slab::new();
+/// let mut list = LinkedList::new(Entries::new(&slab));
+/// list.push_back(slab.insert(Entry { link: LinkedListLink::new(), value: "first" }).into_box());
+/// assert_eq!(list.front().get().unwrap().value, "first");
+/// ```
+///
+/// A collection does not outlive its slab:
+///
+/// ```compile_fail,E0505
+/// use flatslab::{Slab, slab_adapter};
+/// use intrusive_collections::{LinkedList, LinkedListLink};
+///
+/// slab_adapter!(Links<'s> = &'s Slab<Link>: Link { link => LinkedListLink });
+/// struct Link { link: LinkedListLink }
+///
+/// let slab = Slab::new();
+/// let mut list = LinkedList::new(Links::new(&slab));
+/// list.push_back(slab.insert(Link { link: LinkedListLink::new() }).into_box());
+/// drop(slab);
+/// list.clear();
+/// ```
+///
+/// A field of another type is not a link:
+///
+/// ```compile_fail,E0308
+/// use flatslab::{Slab, slab_adapter};
+/// use intrusive_collections::LinkedListLink;
+///
+/// slab_adapter!(Links<'s> = &'s Slab<Link>: Link { number => LinkedListLink });
+/// struct Link { link: LinkedListLink, number: u64 }
+/// ```
+#[macro_export]
+#[cfg_attr(docsrs, doc(cfg(feature = "intrusive-collections")))]
+macro_rules! slab_adapter {
+    // The adapter itself, for any operations.
+    (@adapter
+        [$(#[$attribute:meta])*] [$visibility:vis] $name:ident [$($generic:tt),*] [$($where:tt)*]
+        $ops:ty, $value:path, [$($field:tt).+], $link:ty
+    ) => {
+        #[allow(explicit_outlives_requirements)]
+        $(#[$attribute])*
+        $visibility struct $name<$($generic),*> $($where)* {
+            link_ops: <$link as $crate::intrusive::intrusive_collections::DefaultLinkOps>::Ops,
+            pointer_ops: $ops,
+        }
+
+        impl<$($generic),*> Copy for $name<$($generic),*> $($where)* {}
+
+        impl<$($generic),*> Clone for $name<$($generic),*> $($where)* {
+            #[inline]
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        // SAFETY: `get_link` returns the address of the field, which has the type of the link, with
+        // the provenance of the value's pointer; `get_value` subtracts the offset of that field.
+        #[allow(dead_code, unsafe_code)]
+        unsafe impl<$($generic),*> $crate::intrusive::intrusive_collections::Adapter
+            for $name<$($generic),*> $($where)*
+        {
+            type LinkOps =
+                <$link as $crate::intrusive::intrusive_collections::DefaultLinkOps>::Ops;
+            type PointerOps = $ops;
+
+            #[inline]
+            unsafe fn get_value(
+                &self,
+                link: <Self::LinkOps as $crate::intrusive::intrusive_collections::LinkOps>::LinkPtr,
+            ) -> *const <Self::PointerOps as $crate::intrusive::intrusive_collections::PointerOps>::Value
+            {
+                let link: *const u8 = link.as_ptr().cast_const().cast();
+                let offset = ::core::mem::offset_of!($value, $($field).+);
+                // SAFETY: the link is that field of a value (precondition).
+                let value: *const $value = unsafe { link.sub(offset) }.cast();
+                value
+            }
+
+            #[inline]
+            unsafe fn get_link(
+                &self,
+                value: *const <Self::PointerOps as $crate::intrusive::intrusive_collections::PointerOps>::Value,
+            ) -> <Self::LinkOps as $crate::intrusive::intrusive_collections::LinkOps>::LinkPtr {
+                let value: *const $value = value;
+                // SAFETY: the value exists (precondition), and so does its field.
+                unsafe {
+                    let link: *const $link = &raw const (*value).$($field).+;
+                    ::core::ptr::NonNull::new_unchecked(link.cast_mut().cast())
+                }
+            }
+
+            #[inline]
+            fn link_ops(&self) -> &Self::LinkOps {
+                &self.link_ops
+            }
+
+            #[inline]
+            fn link_ops_mut(&mut self) -> &mut Self::LinkOps {
+                &mut self.link_ops
+            }
+
+            #[inline]
+            fn pointer_ops(&self) -> &Self::PointerOps {
+                &self.pointer_ops
+            }
+        }
+    };
+
+    // The values of a slab.
+    (@pointer
+        [$(#[$attribute:meta])*] [$visibility:vis] $name:ident [$($generic:tt),*]
+        = & $lifetime:lifetime $slab:ty : $value:path { $($field:tt).+ => $link:ty } $($where:tt)*
+    ) => {
+        $crate::slab_adapter! { @adapter
+            [$(#[$attribute])*] [$visibility] $name [$($generic),*] [$($where)*]
+            $crate::intrusive::SlotBoxOps<$lifetime, $slab>, $value, [$($field).+], $link
+        }
+
+        #[allow(dead_code)]
+        impl<$($generic),*> $name<$($generic),*> $($where)* {
+            /// Creates an adapter for boxes of this slab.
+            #[inline]
+            #[must_use]
+            pub const fn new(slab: & $lifetime $slab) -> Self {
+                $name {
+                    link_ops:
+                        <$link as $crate::intrusive::intrusive_collections::DefaultLinkOps>::NEW,
+                    pointer_ops: $crate::intrusive::SlotBoxOps::new(slab),
+                }
+            }
+        }
+    };
+
+    // The values of pools.
+    (@pointer
+        [$(#[$attribute:meta])*] [$visibility:vis] $name:ident [$($generic:tt),*]
+        = $pointer:ty : $value:path { $($field:tt).+ => $link:ty } $($where:tt)*
+    ) => {
+        $crate::slab_adapter! { @adapter
+            [$(#[$attribute])*] [$visibility] $name [$($generic),*] [$($where)*]
+            $crate::intrusive::PoolBoxOps<$pointer>, $value, [$($field).+], $link
+        }
+
+        #[allow(dead_code)]
+        impl<$($generic),*> $name<$($generic),*> $($where)* {
+            /// The adapter.
+            pub const NEW: Self = $name {
+                link_ops: <$link as $crate::intrusive::intrusive_collections::DefaultLinkOps>::NEW,
+                pointer_ops: $crate::intrusive::PoolBoxOps::new(),
+            };
+
+            /// Creates an adapter.
+            #[inline]
+            #[must_use]
+            pub const fn new() -> Self {
+                Self::NEW
+            }
+        }
+
+        impl<$($generic),*> Default for $name<$($generic),*> $($where)* {
+            #[inline]
+            fn default() -> Self {
+                Self::NEW
+            }
+        }
+    };
+
+    // The generics, up to the first `>`.
+    (@generics
+        [$(#[$attribute:meta])*] [$visibility:vis] $name:ident [$($generic:tt)*] > $($rest:tt)*
+    ) => {
+        $crate::slab_adapter! { @pointer
+            [$(#[$attribute])*] [$visibility] $name [$($generic)*] $($rest)*
+        }
+    };
+    (@generics
+        [$(#[$attribute:meta])*] [$visibility:vis] $name:ident [$($generic:tt)*]
+        $next:tt $($rest:tt)*
+    ) => {
+        $crate::slab_adapter! { @generics
+            [$(#[$attribute])*] [$visibility] $name [$($generic)* $next] $($rest)*
+        }
+    };
+
+    ($(#[$attribute:meta])* $visibility:vis $name:ident < $($rest:tt)*) => {
+        $crate::slab_adapter! { @generics [$(#[$attribute])*] [$visibility] $name [] $($rest)* }
+    };
+    ($(#[$attribute:meta])* $visibility:vis $name:ident = $($rest:tt)*) => {
+        $crate::slab_adapter! { @pointer [$(#[$attribute])*] [$visibility] $name [] = $($rest)* }
+    };
+}

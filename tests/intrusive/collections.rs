@@ -1,7 +1,6 @@
 //! Each collection on each kind of memory: insertion, cursors, removal, clearing and dropping.
 
 use flatslab::{AccessError, SlotBox};
-use intrusive_collections::Bound;
 
 use crate::common::Drops;
 use crate::homes::{bounded, growable, in_each_home, item};
@@ -48,7 +47,7 @@ in_each_home! {
     /// As programs do that remember where a value is.
     fn a_value_is_removed_by_the_pointer_that_a_cursor_returned() {
         let (home, drops) = (home(), Drops::new());
-        let (mut list, mut tree) = (list(&home), tree(&home));
+        let mut list = list(&home);
         let mut pointers = Vec::new();
         for number in 0..3 {
             list.push_back(insert(&home, item(number, &drops)));
@@ -58,10 +57,9 @@ in_each_home! {
         assert_eq!(list.iter().map(|item| item.number).sum::<u64>(), 3);
         // SAFETY: the value is in the list.
         let removed = unsafe { list.cursor_mut_from_ptr(pointers[1].as_ptr()) }.remove();
-        let pointer = tree.insert(removed.unwrap()).as_cursor().get_ptr().unwrap();
-        assert_eq!(tree.find(&1).get().unwrap().number, 1);
-        // SAFETY: the value is in the tree.
-        let removed = unsafe { tree.cursor_mut_from_ptr(pointer.as_ptr()) }.remove();
+        list.push_back(removed.unwrap());
+        // SAFETY: the value is in the list again.
+        let removed = unsafe { list.cursor_mut_from_ptr(pointers[1].as_ptr()) }.remove();
         assert_eq!(removed.unwrap().number, 1);
         assert_eq!((drops.count(), home.len()), (1, 2));
     }
@@ -89,49 +87,23 @@ in_each_home! {
         assert_eq!((drops.count(), home.len()), (5, 0));
     }
 
-    fn a_singly_linked_list_and_a_xor_list_return_boxes() {
+    fn a_singly_linked_list_returns_boxes() {
         let (home, drops) = (home(), Drops::new());
-        let (mut single, mut xor) = (single(&home), xor(&home));
+        let mut single = single(&home);
         for number in 0..4 {
             single.push_front(insert(&home, item(number, &drops)));
         }
         let mut cursor = single.front_mut();
-        xor.push_back(cursor.remove_next().unwrap());
-        xor.push_front(single.pop_front().unwrap());
-        xor.back_mut().insert_after(single.pop_front().unwrap());
-        let numbers: Vec<_> = xor.iter().map(|item| item.number).collect();
-        assert_eq!(numbers, [3, 2, 1]);
-        let mut cursor = xor.front_mut();
-        cursor.move_next();
-        assert_eq!(cursor.remove().unwrap().number, 2);
-        assert_eq!((drops.count(), home.len()), (1, 3));
-        xor.clear();
-        assert_eq!((drops.count(), home.len()), (3, 1));
-        drop(single);
-        assert_eq!((drops.count(), home.len()), (4, 0));
-    }
-
-    fn a_tree_orders_boxes_and_returns_them() {
-        let (home, drops) = (home(), Drops::new());
-        let mut tree = tree(&home);
-        for number in [5, 1, 4, 2, 3, 4] {
-            tree.insert(insert(&home, item(number, &drops)));
-        }
-        let numbers: Vec<_> = tree.iter().map(|item| item.number).collect();
-        assert_eq!(numbers, [1, 2, 3, 4, 4, 5]);
-        assert_eq!(tree.find_mut(&4).remove().unwrap().number, 4);
-        let next = tree.lower_bound(Bound::Excluded(&4));
-        assert_eq!(next.get().unwrap().number, 5);
-        assert_eq!(tree.front_mut().remove().unwrap().number, 1);
-        assert_eq!((drops.count(), home.len()), (2, 4));
-        let new = insert(&home, item(6, &drops));
-        let old = tree.back_mut().replace_with(new).ok().unwrap();
-        assert_eq!(old.number, 5);
-        drop(old);
-        let taken = tree.take();
-        assert!(tree.is_empty());
-        drop(taken);
-        assert_eq!((drops.count(), home.len()), (7, 0));
+        assert_eq!(cursor.remove_next().unwrap().number, 2);
+        cursor.insert_after(insert(&home, item(4, &drops)));
+        let numbers: Vec<_> = single.iter().map(|item| item.number).collect();
+        assert_eq!(numbers, [3, 4, 1, 0]);
+        assert_eq!(single.pop_front().unwrap().number, 3);
+        let rest = single.front_mut().split_after();
+        single.clear();
+        assert_eq!((drops.count(), home.len()), (3, 2));
+        drop(rest);
+        assert_eq!((drops.count(), home.len()), (5, 0));
     }
 }
 

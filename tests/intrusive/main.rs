@@ -9,6 +9,7 @@ mod homes;
 mod collections;
 mod foreign;
 mod forgotten;
+mod integers;
 mod macros;
 mod panics;
 mod program;

@@ -1,10 +1,7 @@
-//! User code that panics: destructors of values, and comparisons of keys.
+//! Destructors that panic, and destructors that use the slab.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
-
-use flatslab::{Slab, slab_adapter};
-use intrusive_collections::{KeyAdapter, RBTree, RBTreeLink};
 
 use crate::common::{Drops, Hooked, panics};
 use crate::homes::{hooked, in_each_home, item};
@@ -49,72 +46,4 @@ in_each_home! {
         assert_eq!(*numbers.borrow(), [(0, 4), (1, 3), (2, 2)]);
         assert_eq!((drops.count(), home.len()), (6, 0));
     }
-}
-
-/// A key whose comparison panics when it is told to.
-#[derive(PartialEq, Eq, PartialOrd)]
-struct Touchy(u64);
-
-thread_local! {
-    static FAIL: Cell<bool> = const { Cell::new(false) };
-}
-
-impl Ord for Touchy {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        assert!(!FAIL.get(), "on purpose");
-        self.0.cmp(&other.0)
-    }
-}
-
-struct Node {
-    number: u64,
-    link: RBTreeLink,
-    _hook: Hooked,
-}
-
-slab_adapter!(Nodes<'s> = &'s Slab<Node>: Node { link => RBTreeLink });
-
-impl KeyAdapter<'_> for Nodes<'_> {
-    type Key = Touchy;
-
-    fn get_key(&self, node: &Node) -> Touchy {
-        Touchy(node.number)
-    }
-}
-
-#[test]
-fn a_comparison_that_panics_forgets_the_new_value_alone() {
-    let (slab, drops) = (Slab::new(), Drops::new());
-    let node = |number| {
-        let boxed = slab.insert(Node {
-            number,
-            link: RBTreeLink::new(),
-            _hook: drops.hooked(),
-        });
-        boxed.into_box()
-    };
-    let mut tree = RBTree::new(Nodes::new(&slab));
-    for number in [2, 1, 3] {
-        tree.insert(node(number));
-    }
-    FAIL.set(true);
-    assert!(panics(|| tree.find(&Touchy(2)).is_null()));
-    assert!(panics(|| tree.find_mut(&Touchy(2)).remove()));
-    assert!(panics(|| tree.entry(&Touchy(4)).or_insert(node(4))));
-    assert_eq!((slab.len(), drops.count()), (3, 0));
-    // The address is kept, so that the test leaks nothing.
-    let new = node(5);
-    let pointer = flatslab::SlotBox::into_raw(new);
-    // SAFETY: straight from `into_raw`, and used once.
-    let new = unsafe { slab.box_from_raw(pointer) };
-    assert!(panics(|| tree.insert(new).is_null()));
-    FAIL.set(false);
-    assert_eq!((slab.len(), drops.count()), (4, 0));
-    assert_eq!(tree.iter().count(), 3);
-    // SAFETY: the tree has forgotten the value.
-    drop(unsafe { slab.box_from_raw(pointer) });
-    tree.insert(node(6));
-    assert_eq!(tree.iter().map(|node| node.number).sum::<u64>(), 12);
-    drop(tree);
-    assert_eq!((slab.len(), drops.count()), (0, 5));
 }

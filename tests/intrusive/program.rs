@@ -1,6 +1,7 @@
-//! Random programs on lists and trees, beside the collections of `std`.
+//! Random programs on lists, beside a model of `std`'s collections. Those on trees are in
+//! `integers.rs`.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use crate::common::random::{one_in, random, seed};
 use crate::common::{Drops, amount};
@@ -97,47 +98,6 @@ in_each_home! {
                 }
             }
             drop((lists, boxes));
-            assert_eq!((home.len(), drops.count()), (0, inserted as usize));
-        }
-    }
-
-    fn trees_agree_with_a_model() {
-        for program in 0..amount(200, 3) {
-            seed(1000 + program);
-            let (home, drops) = (home(), Drops::new());
-            let mut tree = tree(&home);
-            let mut model = BTreeMap::new();
-            let mut inserted = 0;
-            for _ in 0..amount(200, 30) {
-                let key = random(16);
-                match random(6) {
-                    0..3 if home.len() < ROOM && !model.contains_key(&key) => {
-                        inserted += 1;
-                        let boxed = insert(&home, item(key, &drops));
-                        boxed.seen.set(inserted);
-                        tree.insert(boxed);
-                        model.insert(key, inserted);
-                    }
-                    0..5 => {
-                        let removed = tree.find_mut(&key).remove();
-                        let seen = removed.map(|boxed| boxed.seen.get());
-                        assert_eq!(seen, model.remove(&key));
-                    }
-                    _ if one_in(8) => {
-                        tree.clear();
-                        model.clear();
-                    }
-                    _ => {
-                        let removed = tree.back_mut().remove().map(|boxed| boxed.number);
-                        assert_eq!(removed, model.pop_last().map(|(key, _)| key));
-                    }
-                }
-                let pairs = tree.iter().map(|item| (item.number, item.seen.get()));
-                assert!(pairs.eq(model.iter().map(|(key, seen)| (*key, *seen))));
-                assert_eq!(home.len(), model.len());
-                assert_eq!(drops.count() + model.len(), inserted as usize);
-            }
-            drop(tree);
             assert_eq!((home.len(), drops.count()), (0, inserted as usize));
         }
     }

@@ -65,6 +65,8 @@ miri_test() {
 # Snapshots, and ranges, which the interpreter has in a form of its own. All else of that feature
 # is the system's.
 snapshots=(--features serde,os-memory)
+# The collections of another crate. Those of its links that are integers have runs of their own.
+collections=(--features intrusive-collections)
 
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
@@ -76,6 +78,8 @@ for configuration in "${configurations[@]}"; do
     # shellcheck disable=SC2086
     miri_test "$target" "$model" "$tests" $binaries --no-run
     miri_test "$target" "$model" "$tests" --test key_slab "${snapshots[@]}" --no-run
+    [[ " $binaries " != *" --test=intrusive "* ]] ||
+        miri_test "$target" "$model" "$tests" --test intrusive "${collections[@]}" --no-run
 done
 
 # Each binary by itself, one for each processor: an interpreter is a single thread.
@@ -91,6 +95,7 @@ for binary in $every; do
         fi
         features=()
         [ "$binary" != --test=key_slab ] || features=("${snapshots[@]}")
+        [ "$binary" != --test=intrusive ] || features=("${collections[@]}")
         miri_test "$target" "$model" "$tests" "$binary" "${features[@]}" -- "$@" \
             >"$logs/$target $model $binary" 2>&1 &
         running=$((running + 1))
@@ -105,6 +110,16 @@ for log in "$logs"/*; do
     cat "$log"
 done
 [ $failed -eq 0 ]
+
+# Links that are integers: only the model of stacked borrows knows pointers that are made of them.
+if [ ${#names[@]} -eq 0 ]; then
+    echo "== links that are integers"
+    (
+        miri_flags=${miri_flags/strict-provenance/permissive-provenance}
+        miri_test "$host" stacked each_run --test intrusive "${collections[@]}" \
+            -- --test-threads=1 --include-ignored integers::
+    )
+fi
 
 # Where thread-locals are not the platform's own, one may be gone while its thread still ends, and
 # another thread have its address.

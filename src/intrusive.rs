@@ -64,6 +64,12 @@
 //! [`Pool::leak`](crate::pool::Pool::leak). The adapter then has no lifetime:
 //! `slab_adapter!(Orders = &'static BoundedSlab<Order>: Order { link => LinkedListLink })`.
 //!
+//! # Threads
+//!
+//! A collection of boxes stays on its thread, like the boxes. A collection of the values of a pool
+//! can be read by other threads if its values can: if they are `Sync`, with links like
+//! [`LinkedListAtomicLink`](intrusive_collections::LinkedListAtomicLink).
+//!
 //! # Pointers to values
 //!
 //! `cursor_mut_from_ptr` and its relatives take a pointer to a value. It must be one that the
@@ -359,9 +365,9 @@ macro_rules! slab_adapter {
             pointer_ops: $ops,
         }
 
-        impl<$($generic),*> Copy for $name<$($generic),*> $($where)* {}
+        impl<$($generic),*> ::core::marker::Copy for $name<$($generic),*> $($where)* {}
 
-        impl<$($generic),*> Clone for $name<$($generic),*> $($where)* {
+        impl<$($generic),*> ::core::clone::Clone for $name<$($generic),*> $($where)* {
             #[inline]
             fn clone(&self) -> Self {
                 *self
@@ -472,7 +478,7 @@ macro_rules! slab_adapter {
             }
         }
 
-        impl<$($generic),*> Default for $name<$($generic),*> $($where)* {
+        impl<$($generic),*> ::core::default::Default for $name<$($generic),*> $($where)* {
             #[inline]
             fn default() -> Self {
                 Self::NEW

@@ -1,9 +1,10 @@
 //! Every form of `slab_adapter!`.
 
-use flatslab::pool::{InStorage, Pool, PoolBox};
+use flatslab::intrusive::{PoolBoxOps, SlotBoxOps};
+use flatslab::pool::{Pool, PoolBox};
 use flatslab::{BoundedSlab, Slab, slab_adapter};
 use intrusive_collections::{
-    KeyAdapter, LinkedList, LinkedListAtomicLink, LinkedListLink, RBTree, RBTreeLink,
+    KeyAdapter, LinkedList, LinkedListAtomicLink, LinkedListLink, PointerOps, RBTree, RBTreeLink,
 };
 
 pub(crate) struct Plain {
@@ -152,6 +153,20 @@ fn another_thread_reads_a_list_of_values_that_may_be_shared() {
     assert_eq!(sum, 3);
 }
 
-/// The kind of a pool in a storage is not one whose boxes are found by their addresses.
-#[allow(dead_code)]
-type NotSupported<'p> = PoolBox<'p, Plain, InStorage>;
+/// The operations themselves, on values that no collection could have.
+#[test]
+fn values_of_no_size_are_found_by_their_addresses() {
+    let (slab, pool) = (Slab::new(), Pool::with_capacity(2));
+    let (slots, cells) = (SlotBoxOps::new(&slab), PoolBoxOps::default());
+    for _ in 0..2 {
+        let pointers = [(); 2].map(|()| slots.into_raw(slab.insert(()).into_box()));
+        assert_ne!(pointers[0].addr(), pointers[1].addr());
+        // SAFETY: straight from `into_raw`, each used once.
+        drop(pointers.map(|pointer| unsafe { slots.from_raw(pointer) }));
+        let pointers = [(); 2].map(|()| cells.into_raw(pool.alloc(())));
+        // SAFETY: straight from `into_raw`, each used once.
+        drop(pointers.map(|pointer| unsafe { cells.from_raw(pointer) }));
+        assert_eq!((slab.len(), pool.len()), (0, 0));
+    }
+    assert!(format!("{slots:?} {cells:?}").contains("PoolBoxOps"));
+}

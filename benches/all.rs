@@ -9,11 +9,12 @@ use flatslab_benches::arguments::Arguments;
 use flatslab_benches::record::Record;
 
 /// The benches, and the features with which each is built.
-const BENCHES: [(&str, &str); 12] = [
+const BENCHES: [(&str, &str); 13] = [
     ("cycles", ""),
     ("growth", "allocators"),
     ("malloc", "allocators"),
     ("lives", "allocators"),
+    ("intrusive", "allocators"),
     ("pages", "allocators"),
     ("bytes", "allocators"),
     ("arena", "allocators"),

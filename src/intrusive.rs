@@ -341,6 +341,23 @@ unsafe impl<'p, T> PointerOps for PoolBoxOps<PoolBox<'p, T>> {
 /// list.clear();
 /// ```
 ///
+/// While a collection exists, its pool cannot be reset:
+///
+/// ```compile_fail,E0502
+/// use flatslab::pool::{Pool, PoolBox};
+/// use flatslab::slab_adapter;
+/// use intrusive_collections::{LinkedList, LinkedListLink};
+///
+/// slab_adapter!(Links<'p> = PoolBox<'p, Link>: Link { link => LinkedListLink });
+/// struct Link { link: LinkedListLink }
+///
+/// let mut pool = Pool::with_capacity(1);
+/// let mut list = LinkedList::new(Links::new());
+/// list.push_back(pool.alloc(Link { link: LinkedListLink::new() }));
+/// pool.reset();
+/// list.clear();
+/// ```
+///
 /// A field of another type is not a link:
 ///
 /// ```compile_fail,E0308

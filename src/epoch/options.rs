@@ -97,7 +97,7 @@ impl EpochBytes {
 
 /// Options of an [`EpochSlab`] or [`EpochBytes`].
 ///
-/// [Pages](Pages) from the system are returned to it chunk by chunk; other memory is returned to
+/// [`Pages`] from the system are returned to it chunk by chunk; other memory is returned to
 /// its source.
 ///
 /// ```

@@ -282,7 +282,7 @@ unsafe impl<'p, T> PointerOps for PoolBoxOps<PoolBox<'p, T>> {
 /// The syntax is that of `intrusive_adapter!`: attributes, visibility, generics and a `where` clause
 /// at the end are allowed, and the link may be a field of a field. The pointer is one of:
 ///
-/// * `&'s BoundedSlab<T>` or `&'s Slab<T>`, for [`SlotBox`](crate::SlotBox)es of that slab. The
+/// * `&'s BoundedSlab<T>` or `&'s Slab<T>`, for [`SlotBox`]es of that slab. The
 ///   adapter is created by `new(&slab)`.
 /// * `PoolBox<'p, T>`, for boxes of pools on the heap. The adapter is created by `new()`, `NEW` or
 ///   `default()`.

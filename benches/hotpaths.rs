@@ -466,7 +466,8 @@ mod traced {
         if errors.is_empty() {
             Ok(())
         } else {
-            Err(errors + "see `cargo bench --features machine-code --bench hotpaths -- --instructions`")
+            Err(errors
+                + "see `cargo bench --features machine-code --bench hotpaths -- --instructions`")
         }
     }
 }

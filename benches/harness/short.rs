@@ -62,8 +62,37 @@ pub fn sections(record: &Record, bench: &str) -> Vec<Section> {
             "The slowest single operations",
             slowest::in_short(record),
         )],
+        INTRUSIVE => vec![(
+            "intrusive",
+            "Linked values: time of one value of 64 bytes",
+            linked(record),
+        )],
         _ => Vec::new(),
     }
+}
+
+const INTRUSIVE: &str = "intrusive";
+
+/// Queues of linked values, small ones and large ones.
+fn linked(record: &Record) -> String {
+    let of = |row, live| of_bench(INTRUSIVE, row, (live, 64));
+    let columns = [
+        ("insert, 8,192 live", of("INSERT at the end", 1 << 13)),
+        ("cancel", of("CANCEL in the middle", 1 << 13)),
+        ("walk", of("WALK", 1 << 13)),
+        ("insert, 1 Mi live", of("INSERT at the end", 1 << 20)),
+        ("cancel", of("CANCEL in the middle", 1 << 20)),
+        ("walk", of("WALK", 1 << 20)),
+    ];
+    let columns = columns.map(|(name, case)| (name, case, Metric::Ticks));
+    let subjects = [
+        "Box, linked",
+        "SlotBox, linked",
+        "PoolBox, linked",
+        "BoundedSlab, by key",
+        "KeySlab, by key",
+    ];
+    by_subject(record, "", &subjects, &columns)
 }
 
 const OPERATIONS: [&str; 5] = [

@@ -72,6 +72,27 @@ pub(crate) fn files(source: &Source) -> Vec<(&'static str, String)> {
             (GOALS, goals(threads::BENCH)),
         ]
     });
+    add("intrusive", &|| {
+        let columns = [
+            Column::Nanoseconds,
+            Column::Cycles,
+            Column::Ratio("Box, linked"),
+        ];
+        let table = |bytes| {
+            let mut cases = record.cases("intrusive");
+            cases.retain(|case| case.bytes == bytes);
+            let table = |case: &Case<'_>| {
+                let title = format!("{}, {} live", case.row, table::thousands(case.live));
+                let table = table::subjects(record, "", &[*case], &columns);
+                format!("{title}:\n\n{table}")
+            };
+            cases.iter().map(table).collect::<Vec<_>>().join("\n\n")
+        };
+        vec![
+            ("Values of 8 bytes", table(8)),
+            ("Values of 64 bytes", table(64)),
+        ]
+    });
     add(slowest::BENCH, &|| {
         vec![("The slowest single operation", slowest::tables(record))]
     });

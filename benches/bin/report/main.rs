@@ -153,8 +153,18 @@ fn report(arguments: &Arguments) -> Result<(), String> {
 }
 
 /// The benches, in the order in which their tables are shown.
-const BENCHES: [&str; 10] = [
-    "cycles", "growth", "malloc", "lives", "pages", "bytes", "arena", "epoch", "threads", "slowest",
+const BENCHES: [&str; 11] = [
+    "cycles",
+    "growth",
+    "malloc",
+    "lives",
+    "pages",
+    "bytes",
+    "arena",
+    "epoch",
+    "threads",
+    "slowest",
+    "intrusive",
 ];
 
 /// One page from what each bench has measured last.

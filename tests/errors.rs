@@ -318,10 +318,9 @@ fn declared() -> BTreeMap<String, BTreeSet<String>> {
                 let end = text.find(|c: char| !c.is_alphanumeric());
                 text[..end.unwrap_or(text.len())].to_owned()
             };
-            if line.starts_with("impl")
-                && let Some((_, of)) = line.split_once("Error for ")
-                && !line.contains("From<")
-            {
+            let is_impl = line.starts_with("impl") && !line.contains("From<");
+            let of_error = line.split_once("Error for ").filter(|_| is_impl);
+            if let Some((_, of)) = of_error {
                 names.insert(name(of));
             } else if let Some(of) = line.strip_prefix("pub enum ") {
                 let body = lines.by_ref().take_while(|line| *line != "}");

@@ -70,12 +70,11 @@ fn unsafe_table() -> String {
         let item = line
             .strip_prefix("//! * `")
             .or(line.strip_prefix("/// * `"));
-        if let Some((name, rest)) = item.and_then(|item| item.split_once('`'))
-            && (rest.starts_with(": ") || rest.starts_with(" ("))
-            && name.contains('-')
-        {
-            defined.insert(name.to_owned());
-        }
+        let named = item.and_then(|item| item.split_once('`'));
+        let is_invariant = |(name, rest): &(&str, &str)| {
+            (rest.starts_with(": ") || rest.starts_with(" (")) && name.contains('-')
+        };
+        defined.extend(named.filter(is_invariant).map(|(name, _)| name.to_owned()));
     }
     let mut folders: BTreeMap<String, Unsafe> = BTreeMap::new();
     for (path, lines) in &sources {

@@ -11,17 +11,23 @@ unset CARGO_TARGET_DIR
 
 # Lines of code blocks that begin with `cargo`, without what is said beside them. What records
 # figures needs more rounds than these; and what opens a browser has no screen here.
-commands=$(sed -n 's/^ *\(cargo .*\)$/\1/p' "${pages[@]}" | sed 's/ *#.*//; s/ --record//; s/ --open//' |
-    sort -u)
+commands=$(sed -n 's/^ *\(cargo .*\)$/\1/p' "${pages[@]}" | sed 's/ *#.*//; s/ --record//; s/ --open//')
 [ "$(wc -l <<<"$commands")" -ge 8 ]
-while read -r command; do
+
+# as_tried COMMAND: the same with few rounds, if it measures.
+as_tried() {
+    local command=$1
     if [[ "$command" == "cargo bench"* && "$command" != *--list* ]]; then
         [[ "$command" == *" -- "* ]] || command+=" --"
         [[ "$command" == *--quick* ]] || command+=" --quick"
     fi
+    echo "$command"
+}
+
+while read -r command; do
     echo "== $command"
     begun=$SECONDS
     # shellcheck disable=SC2086
     $command </dev/null
     echo "== $((SECONDS - begun)) s"
-done <<<"$commands"
+done < <(while read -r command; do as_tried "$command"; done <<<"$commands" | sort -u)

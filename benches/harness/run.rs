@@ -330,6 +330,9 @@ impl Plan {
                     false => CoreClock::measured().certain()?,
                 };
                 let rows = self.measure(it, turns(it), run, ticks_per_cycle, &progress)?;
+                if record.rows.is_empty() && !arguments.quick {
+                    progress.suspend(|| println!("{}", first_figures(&rows)));
+                }
                 record.rows.extend(rows);
             }
         }
@@ -509,6 +512,29 @@ impl Plan {
         }
         let mut out = std::io::stdout();
         out.write_all(&bytes).map_err(|error| error.to_string())
+    }
+}
+
+/// The first row, for a reader who does not wait for the others: core cycles.
+fn first_figures(rows: &[Row]) -> String {
+    let figure = |row: &Row| {
+        let ticks = row.values.get(&Metric::Ticks)?;
+        Some(format!(
+            "{} {:.1}",
+            row.subject,
+            ticks / row.ticks_per_cycle
+        ))
+    };
+    let figures: Vec<String> = rows.iter().filter_map(figure).take(5).collect();
+    match rows.first() {
+        Some(row) if !figures.is_empty() => {
+            let Row { row, bytes, .. } = row;
+            format!(
+                "first, {row} of {bytes} bytes, core cycles: {}",
+                figures.join("; ")
+            )
+        }
+        _ => String::new(),
     }
 }
 

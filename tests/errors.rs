@@ -2,8 +2,9 @@
 //! panics that misuse ends in, for a person to read; a change of a message is a change of that
 //! file. The sources say which errors and variants there are, so none can be left out.
 //!
-//! With `FLATSLAB_WRITE=1` and all features the file is written first.
-#![cfg(all(feature = "std", not(miri), not(loom)))]
+//! With `FLATSLAB_WRITE=1` and all features the file is written first. The limits that it names are
+//! those of pointers of 64 bits.
+#![cfg(all(feature = "std", target_pointer_width = "64", not(miri), not(loom)))]
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};

@@ -375,7 +375,10 @@ macro_rules! slab_adapter {
         [$(#[$attribute:meta])*] [$visibility:vis] $name:ident [$($generic:tt),*] [$($where:tt)*]
         $ops:ty, $value:path, [$($field:tt).+], $link:ty
     ) => {
-        #[allow(explicit_outlives_requirements)]
+        #[allow(
+            explicit_outlives_requirements,
+            reason = "generics and bounds are the caller's"
+        )]
         $(#[$attribute])*
         $visibility struct $name<$($generic),*> $($where)* {
             link_ops: <$link as $crate::intrusive::intrusive_collections::DefaultLinkOps>::Ops,
@@ -393,7 +396,7 @@ macro_rules! slab_adapter {
 
         // SAFETY: `get_link` returns the address of the field, which has the type of the link, with
         // the provenance of the value's pointer; `get_value` subtracts the offset of that field.
-        #[allow(dead_code, unsafe_code)]
+        #[allow(unsafe_code, reason = "the macro's own, where the caller denies it")]
         unsafe impl<$($generic),*> $crate::intrusive::intrusive_collections::Adapter
             for $name<$($generic),*> $($where)*
         {
@@ -454,7 +457,7 @@ macro_rules! slab_adapter {
             $crate::intrusive::SlotBoxOps<$lifetime, $slab>, $value, [$($field).+], $link
         }
 
-        #[allow(dead_code)]
+        #[allow(dead_code, reason = "not every program calls it")]
         impl<$($generic),*> $name<$($generic),*> $($where)* {
             /// Creates an adapter for boxes of this slab.
             #[inline]
@@ -479,7 +482,7 @@ macro_rules! slab_adapter {
             $crate::intrusive::PoolBoxOps<$pointer>, $value, [$($field).+], $link
         }
 
-        #[allow(dead_code)]
+        #[allow(dead_code, reason = "not every program calls it")]
         impl<$($generic),*> $name<$($generic),*> $($where)* {
             /// The adapter.
             pub const NEW: Self = $name {

@@ -36,11 +36,10 @@
 //!
 //! 1. `cat /sys/kernel/mm/transparent_hugepage/enabled`: with `[madvise]` or `[always]`,
 //!    [`HugePages::Transparent`] and [`HugePages::Try`] work without further steps. A random access
-//!    whose result the program waits for takes about a sixth less time in a slab of 80 MiB, and
-//!    about a third less in one of 640 MiB. The p99.9 of insertions that grow a
-//!    [`KeySlab`](crate::KeySlab), or a [`Slab`](crate::Slab) that does not [touch memory
-//!    ahead](crate::Builder::touch_ahead), falls to a sixth or less; the longest of them takes
-//!    0.6 ms, to clear a huge page.
+//!    whose result the program waits for takes a fifth to a third less time in a slab of 80 MiB,
+//!    and two fifths to a half less in one of 640 MiB. The p99.9 of insertions that grow a
+//!    [`KeySlab`](crate::KeySlab) falls to a hundredth; the longest of them is longer, because it
+//!    clears huge pages.
 //! 2. `sysctl vm.nr_hugepages=512` sets 1 GiB of explicit huge pages aside, best at boot, before
 //!    memory is fragmented; [`HugePages::Require`] takes them. They are no faster than transparent
 //!    ones, but reliable.
@@ -52,7 +51,8 @@
 //!    second per gigabyte. A page that is not populated costs two microseconds at its first use, or
 //!    half a millisecond if it is huge.
 //! 6. Prefetch: with [`prefetch`](crate::TrackedSlab::prefetch) four accesses ahead, an access
-//!    whose result the program waits for takes a quarter to two fifths of the time (BENCHMARKS.md, "Pages").
+//!    whose result the program waits for takes three fifths of the time in a slab of 640 MiB, and
+//!    a quarter in huge pages.
 //! 7. Print [`Report`]s at start-up: they say which options were obtained.
 //!
 //! # After `fork`

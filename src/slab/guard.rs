@@ -490,7 +490,7 @@ impl<'a, U: ?Sized> MappedRef<'a, U> {
             Err(key) => {
                 panic!(
                     "MappedRef::clone was refused for {key:?}: the value has too many readers \
-                 (limit {MAX_READERS})"
+                     (limit {MAX_READERS})"
                 )
             }
         }

@@ -128,6 +128,11 @@ impl FreeStack {
         Self::try_new(capacity, source)
     }
 
+    /// Returns whether its array is reserved for every slot there can be.
+    pub(crate) fn is_never_outgrown(&self) -> bool {
+        self.source.reserves() && self.entries.get() == MAX_SLOTS
+    }
+
     /// A stack without room in an array laid out for `entries`, which is not 0.
     ///
     /// # Safety

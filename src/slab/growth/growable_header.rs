@@ -188,7 +188,7 @@ impl GrowableHeader {
             Array::Stack => {
                 let room = self.header.stack.capacity();
                 let cells = self.header.slots() + (chunks << table.shift());
-                if cells <= room || self.source().reserves() {
+                if cells <= room || self.header.stack.is_never_outgrown() {
                     return None;
                 }
                 let outgrown = room + (1 << table.shift());
@@ -399,7 +399,7 @@ impl GrowableHeader {
     pub(crate) fn shrink_stack(&self) -> Option<FreeStack> {
         let slots = self.header.slots();
         self.header.stack.decommit(slots);
-        if self.header.stack.capacity() <= slots || self.source().reserves() {
+        if self.header.stack.capacity() <= slots || self.header.stack.is_never_outgrown() {
             return None;
         }
         let stack = FreeStack::try_new(slots, self.source()).ok()?;

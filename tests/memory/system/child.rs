@@ -5,6 +5,12 @@ use std::env;
 use std::fs;
 use std::process::Command;
 
+/// Bytes of addresses that a process can reserve, and far more than it may use here.
+#[cfg(target_pointer_width = "64")]
+pub(crate) const ADDRESSES: usize = 1 << 34;
+#[cfg(not(target_pointer_width = "64"))]
+pub(crate) const ADDRESSES: usize = 1 << 30;
+
 /// Runs `f` in a process of its own: this test binary with that one test, which comes
 /// here again.
 #[track_caller]

@@ -4,5 +4,6 @@ mod child;
 mod faults;
 mod pages;
 mod pools;
+#[cfg(target_pointer_width = "64")]
 mod ranges;
 mod refusals;

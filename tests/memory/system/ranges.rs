@@ -41,7 +41,6 @@ fn a_process_has_so_many_ranges() {
 }
 
 #[test]
-#[cfg(target_pointer_width = "64")]
 fn a_refused_range_is_a_block_and_a_refused_opening_an_error() {
     in_child(
         "system::ranges::a_refused_range_is_a_block_and_a_refused_opening_an_error",

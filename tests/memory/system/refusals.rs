@@ -223,3 +223,29 @@ fn memory_that_is_not_there() {
         assert_eq!(held.len(), 1);
     });
 }
+
+/// The free list of a growing slab lies in reserved addresses, unless the system refuses them.
+#[test]
+fn a_slab_without_reserved_addresses_shrinks_too() {
+    in_child(
+        "system::refusals::a_slab_without_reserved_addresses_shrinks_too",
+        || {
+            forbid_more_than(1 << 30);
+            let slab = Slab::<u64>::builder().pages(Pages::system()).build();
+            let keys: Vec<_> = (0..100_000).map(|n| slab.insert_key(n)).collect();
+            for key in keys {
+                slab.remove_by_key(key);
+            }
+            slab.shrink_to_fit();
+            assert_eq!(slab.chunks(), 0);
+            assert!(slab.memory().bytes() < 1 << 16, "{}", slab.memory());
+            // It grows again.
+            let keys: Vec<_> = (0..100_000).map(|n| slab.insert_key(n)).collect();
+            assert!(
+                keys.into_iter()
+                    .zip(0..)
+                    .all(|(key, n)| *slab.get(key).unwrap() == n)
+            );
+        },
+    );
+}

@@ -96,8 +96,11 @@ for binary in $every; do
         features=()
         [ "$binary" != --test=key_slab ] || features=("${snapshots[@]}")
         [ "$binary" != --test=intrusive ] || features=("${collections[@]}")
-        miri_test "$target" "$model" "$tests" "$binary" "${features[@]}" -- "$@" \
-            >"$logs/$target $model $binary" 2>&1 &
+        (
+            begun=$SECONDS
+            miri_test "$target" "$model" "$tests" "$binary" "${features[@]}" -- "$@"
+            echo "$((SECONDS - begun)) s"
+        ) >"$logs/$target $model $binary" 2>&1 &
         running=$((running + 1))
     done
 done

@@ -175,7 +175,7 @@
 //! | `zerocopy` (enables `alloc`) | typed views of buffers |
 //! | `bytes` (enables `alloc`) | the traits of the crate `bytes` for buffers, and conversion into its `Bytes` |
 //! | `intrusive-collections` (enables `alloc`) | [`SlotBox`]es and [`PoolBox`](pool::PoolBox)es in the lists and trees of the crate `intrusive-collections` ([`intrusive`], [`slab_adapter!`]) |
-//! | `stats` | counts of the references to buffers, in [`bytes::Stats`] |
+//! | `stats` | what costs time to count: the references to buffers, in [`bytes::Stats`], and the peaks of tracked slabs and pools, in [`Stats`] |
 //! | `track` | the place in the code where each value of an epoch slab was inserted |
 #![cfg_attr(not(test), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -217,6 +217,7 @@ pub mod pool;
 mod raw;
 #[cfg(feature = "alloc")]
 mod slab;
+mod stats;
 #[cfg(feature = "alloc")]
 pub mod sync;
 
@@ -255,6 +256,7 @@ pub use slab::slot::VacantSlot;
 pub use slab::slot_box::SlotBox;
 #[cfg(feature = "alloc")]
 pub use slab::{Memory, TrackedSlab};
+pub use stats::Stats;
 
 #[cfg(all(doctest, feature = "alloc"))]
 #[doc = include_str!("../README.md")]

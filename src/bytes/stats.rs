@@ -5,6 +5,7 @@ use core::fmt;
 use super::arena_core::{ArenaCore, Class};
 use super::references::References;
 use super::sizes::MOST_CLASSES;
+use crate::stats::print_figures;
 
 /// The state of one size class of a [`ByteArena`](super::ByteArena), from
 /// [`stats`](super::ByteArena::stats).
@@ -247,10 +248,7 @@ impl Stats {
 /// Prints the totals, then the classes that have chunks.
 impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, (name, value)) in self.iter().enumerate() {
-            let newline = if index > 0 { "\n" } else { "" };
-            write!(f, "{newline}{name}: {value}")?;
-        }
+        print_figures(self.iter(), f)?;
         for class in self.classes().iter().filter(|class| class.chunks > 0) {
             f.write_str("\nsize class:")?;
             for (name, value) in class.iter() {

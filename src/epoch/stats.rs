@@ -10,6 +10,7 @@ use super::key::{Epoch, EpochKey};
 #[cfg(feature = "track")]
 use super::record::ChunkPtr;
 use super::record::{EpochPtr, EpochState};
+use crate::stats::print_figures;
 
 /// The statistics of an epoch.
 ///
@@ -120,6 +121,44 @@ impl Stats {
     #[must_use]
     pub fn recycled_fraction(&self) -> Option<f64> {
         fraction(self.recycled, self.scanned)
+    }
+}
+
+impl Stats {
+    /// Iterates over the fields: pairs of a name and a value.
+    ///
+    /// Those from `advances` on only increase (counters). The others are current values (gauges).
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::new();
+    /// slab.insert(7);
+    /// assert!(slab.stats().iter().any(|figure| figure == ("live", 1)));
+    /// ```
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        [
+            ("live", self.live as u64),
+            ("live_bytes", self.live_bytes as u64),
+            ("epochs", self.epochs as u64),
+            ("pinned_epochs", self.pinned_epochs as u64),
+            ("chunks", self.chunks as u64),
+            ("pinned_chunks", self.pinned_chunks as u64),
+            ("cached_chunks", self.cached_chunks as u64),
+            ("committed_bytes", self.committed_bytes as u64),
+            ("record_bytes", self.record_bytes as u64),
+            ("advances", self.advances),
+            ("close_calls", self.close_calls),
+            ("closed", self.closed),
+            ("scanned", self.scanned),
+            ("recycled", self.recycled),
+        ]
+        .into_iter()
+    }
+}
+
+/// Prints each field in a line of its own.
+impl fmt::Display for Stats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        print_figures(self.iter(), f)
     }
 }
 

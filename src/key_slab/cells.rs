@@ -105,6 +105,16 @@ impl Cells {
         self.form.capacity()
     }
 
+    fn lent_bytes<C>(&self) -> usize {
+        self.capacity() * (size_of::<C>() + size_of::<Index>())
+    }
+
+    /// Returns the bytes of lent memory, which is all that there is without an allocator.
+    #[cfg(not(feature = "alloc"))]
+    pub(super) fn bytes<C>(&self) -> usize {
+        self.lent_bytes::<C>()
+    }
+
     /// Returns the place of a cell.
     ///
     /// # Safety
@@ -313,7 +323,7 @@ impl Cells {
         match self.capacity() {
             0 => 0,
             _ if self.is_in_range() => self.range_bytes::<C>(),
-            capacity if self.is_lent() => capacity * (size_of::<C>() + size_of::<Index>()),
+            _ if self.is_lent() => self.lent_bytes::<C>(),
             capacity => Plan::of::<C>(capacity).layout.size(),
         }
     }

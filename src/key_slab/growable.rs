@@ -337,8 +337,11 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     pub fn try_reserve_exact(&mut self, additional: usize) -> Result<(), AllocError> {
         let missing = additional.saturating_sub(self.free_slots());
         let capacity = self.capacity().saturating_add(missing);
+        let grows = capacity > self.capacity();
         // SAFETY: by `used-cells` the cells below `used` are initialised, and no others.
-        unsafe { self.cells.try_resize::<K::Cell<T>>(self.used, capacity) }
+        unsafe { self.cells.try_resize::<K::Cell<T>>(self.used, capacity)? };
+        self.growths = self.growths.saturating_add(grows.into());
+        Ok(())
     }
 
     /// Frees the memory after the last slot that has a value or is kept for a

@@ -265,7 +265,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     fn try_grow(&mut self, slots: usize) -> Result<(), AllocError> {
         debug_assert!(!S::BOUNDED && slots > self.capacity());
         // SAFETY: by `used-cells` the cells below `used` are initialised, and no others.
-        unsafe { self.cells.try_grow::<K::Cell<T>>(self.used, slots) }
+        unsafe { self.cells.try_grow::<K::Cell<T>>(self.used, slots)? };
+        self.growths = self.growths.saturating_add(1);
+        Ok(())
     }
 
     /// Refuses: without an allocator no slab grows.

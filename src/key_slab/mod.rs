@@ -96,6 +96,7 @@ use crate::raw::memory;
 #[cfg(feature = "alloc")]
 use crate::raw::source::Source;
 use crate::raw::touch::prefetch;
+use crate::stats::Stats;
 
 #[cfg(doc)]
 use crate::error::FullError;
@@ -205,6 +206,9 @@ pub struct PlainSlab<T, K: SlabKey, S: Storage> {
     detached: u32,
     /// The highest version of the cells that were cut off. Cells after `used` start with it.
     floor: u32,
+    /// Number of times the memory grew; it stops at the largest number. The struct has room for
+    /// these bits.
+    growths: u16,
     /// Whether a slot that has used its last generation starts again with the first one.
     wraps: bool,
     /// Covariant in `T`.
@@ -231,6 +235,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             retired: 0,
             detached: 0,
             floor: 0,
+            growths: 0,
             wraps: false,
             values: PhantomData,
             keys: PhantomData,
@@ -361,6 +366,35 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[must_use]
     pub fn free_slots(&self) -> usize {
         self.capacity() - self.used + self.cells.len()
+    }
+
+    /// Returns the figures of the slab: values, slots, bytes, and what was counted.
+    ///
+    /// # Complexity
+    ///
+    /// O(1). Does not allocate, and does not call the system.
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::with_capacity(2);
+    /// slab.insert(7);
+    /// let stats = slab.stats();
+    /// assert_eq!((stats.live, stats.free, stats.growths), (1, 1, Some(0)));
+    /// println!("{stats}");
+    /// ```
+    #[must_use]
+    #[doc(alias = "metrics")]
+    pub fn stats(&self) -> Stats {
+        Stats {
+            peak: Some(self.used),
+            growths: (!S::BOUNDED).then(|| self.growths.into()),
+            retired: Some(self.retired as usize),
+            ..Stats::new(
+                self.len(),
+                self.free_slots(),
+                self.capacity(),
+                self.cells.bytes::<K::Cell<T>>(),
+            )
+        }
     }
 
     /// Returns the number of slots up to the last one that has had a value since the slab was

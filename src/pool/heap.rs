@@ -88,6 +88,11 @@ unsafe impl Memory for Heap {
         self.body().free.depth()
     }
 
+    fn bytes(&self) -> usize {
+        let body = self.body();
+        body.block.bytes() + body.free.array_bytes()
+    }
+
     #[inline(always)]
     fn look(&self) -> Option<(NonNull<u8>, Lowered)> {
         self.body().free.look()
@@ -106,7 +111,9 @@ unsafe impl Memory for Heap {
         // list, and the caller gives it up (`cell-owner`).
         unsafe {
             let body = const { Geometry::of::<T>() }.word_of(cell);
-            body.cast::<Body>().as_ref().free.push(cell);
+            let body = body.cast::<Body>().as_ref();
+            body.fresh.note_peak(|| body.free.depth());
+            body.free.push(cell);
         }
     }
 
@@ -233,9 +240,7 @@ impl Heap {
 
     /// Reports on this memory and `more` bytes.
     pub(super) fn report(&self, more: usize) -> Report {
-        let body = self.body();
-        let bytes = body.block.bytes() + body.free.array_bytes() + more;
-        Report::new(bytes, body.block.source())
+        Report::new(self.bytes() + more, self.body().block.source())
     }
 }
 

@@ -52,6 +52,9 @@ pub unsafe trait Memory: Sized + 'static {
     /// Returns the number of cells on the list.
     fn free_cells(&self) -> usize;
 
+    /// Returns the bytes of the cells, and of the list.
+    fn bytes(&self) -> usize;
+
     /// Returns the cell that was freed last, and the list without it.
     fn look(&self) -> Option<(NonNull<u8>, Self::Rest)>;
 
@@ -144,6 +147,11 @@ pub struct Fresh {
     capacity: usize,
     /// Where the memory of the cells begins.
     start: NonNull<u8>,
+    /// Number of allocations that found no free cell.
+    refusals: Cell<u64>,
+    /// The largest number of taken cells at the end of a stretch of allocations.
+    #[cfg(feature = "stats")]
+    peak: Cell<usize>,
 }
 
 impl Fresh {
@@ -153,7 +161,40 @@ impl Fresh {
             next: Cell::new(0),
             capacity,
             start,
+            refusals: Cell::new(0),
+            #[cfg(feature = "stats")]
+            peak: Cell::new(0),
         }
+    }
+
+    pub(super) fn refusals(&self) -> u64 {
+        self.refusals.get()
+    }
+
+    pub(super) fn count_refusal(&self) {
+        self.refusals.set(self.refusals.get() + 1);
+    }
+
+    /// The largest number of taken cells at the same time, if that is counted. `free` cells are on
+    /// the list.
+    pub(super) fn peak(&self, free: usize) -> Option<usize> {
+        #[cfg(feature = "stats")]
+        return Some(self.peak.get().max(self.used() - free));
+        #[cfg(not(feature = "stats"))]
+        {
+            let _ = free;
+            None
+        }
+    }
+
+    /// Notes the number of taken cells, before one of them becomes free: between two calls it only
+    /// rises. `free` returns the number of cells on the list.
+    #[inline(always)]
+    pub(super) fn note_peak(&self, free: impl FnOnce() -> usize) {
+        #[cfg(feature = "stats")]
+        self.peak.set(self.peak.get().max(self.used() - free()));
+        #[cfg(not(feature = "stats"))]
+        let _ = free;
     }
 
     pub(super) fn start(&self) -> NonNull<u8> {
@@ -204,6 +245,8 @@ impl Fresh {
     /// Makes all cells fresh; the caller must empty the list too.
     pub(super) fn reset(&self) {
         self.next.set(0);
+        #[cfg(feature = "stats")]
+        self.peak.set(0);
     }
 }
 
@@ -256,6 +299,10 @@ unsafe impl Memory for Heap {
     }
 
     fn free_cells(&self) -> usize {
+        match *self {}
+    }
+
+    fn bytes(&self) -> usize {
         match *self {}
     }
 

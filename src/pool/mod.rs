@@ -231,6 +231,7 @@ pub use storage::{InStorage, PoolStorage, StorageBox};
 
 use crate::error::{AllocError, FullError};
 use crate::raw::held::Held;
+use crate::stats::Stats;
 use memory::Vacated;
 
 /// Panics because no cell is free, or aborts if the allocator has refused memory.
@@ -309,6 +310,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     fn claim_fresh(&self) -> Result<NonNull<T>, AllocError> {
         let cell = (self.memory.refill()).and_then(|()| self.memory.pop().ok_or(None));
         cell.map(NonNull::cast).map_err(|cause| {
+            self.memory.fresh().count_refusal();
             cause.unwrap_or(AllocError::Full {
                 capacity: self.capacity(),
             })
@@ -649,6 +651,27 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.memory.fresh().capacity()
+    }
+
+    /// Returns the figures of the pool: cells, bytes, and what was counted. O(1); does not allocate.
+    ///
+    /// ```
+    /// let pool = flatslab::pool::Pool::with_capacity(8);
+    /// let boxed = pool.alloc(7);
+    /// let stats = pool.stats();
+    /// assert_eq!((stats.live, stats.free, stats.refusals), (1, 7, Some(0)));
+    /// println!("{stats}");
+    /// # drop(boxed);
+    /// ```
+    #[must_use]
+    #[doc(alias("metrics", "high_water"))]
+    pub fn stats(&self) -> Stats {
+        let (live, capacity) = (self.len(), self.capacity());
+        Stats {
+            peak: self.memory.fresh().peak(self.memory.free_cells()),
+            refusals: Some(self.memory.fresh().refusals()),
+            ..Stats::new(live, capacity - live, capacity, self.memory.bytes())
+        }
     }
 
     /// Returns whether all cells are taken, so that the next allocation fails. O(1).

@@ -20,6 +20,7 @@ use crate::memory::{Pages, Report};
 use crate::raw::memory;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
+use crate::stats::Stats;
 
 /// A pool that keeps the values of freed cells, and gives them to the next boxes after a reset. It
 /// is for objects that are expensive to create, such as buffers that have grown.
@@ -285,6 +286,32 @@ impl<T> RecyclingPool<T> {
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.pool.capacity()
+    }
+
+    /// Returns the figures of the pool: boxes, cells, bytes, and what was counted. O(1); does not
+    /// allocate.
+    ///
+    /// `peak` is the largest number of boxes at the same time since the pool was created or
+    /// [cleared](Self::clear).
+    ///
+    /// ```
+    /// let pool = flatslab::pool::RecyclingPool::with_capacity(8);
+    /// drop(pool.alloc_or_reuse(|| 7, |_| {}));
+    /// let stats = pool.stats();
+    /// assert_eq!((stats.live, stats.free, stats.peak), (0, 8, Some(1)));
+    /// ```
+    #[must_use]
+    #[doc(alias("metrics", "high_water"))]
+    pub fn stats(&self) -> Stats {
+        let cells = self.pool.stats();
+        Stats {
+            live: self.len(),
+            free: cells.free + self.idle(),
+            bytes: cells.bytes + self.idle.array_bytes(),
+            // A new cell is taken only if no value is kept.
+            peak: Some(cells.live),
+            ..cells
+        }
     }
 
     /// Returns whether every cell has a box, so that the next allocation fails. O(1).

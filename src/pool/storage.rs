@@ -311,6 +311,10 @@ unsafe impl Memory for InStorage {
         self.free.depth()
     }
 
+    fn bytes(&self) -> usize {
+        self.fresh.capacity() * self.cell
+    }
+
     #[inline(always)]
     fn look(&self) -> Option<(NonNull<u8>, Link)> {
         self.free.look()
@@ -326,7 +330,11 @@ unsafe impl Memory for InStorage {
     unsafe fn free<T>(cell: NonNull<u8>, way: Self::Way) {
         // SAFETY: the memory is alive and where it was (precondition). A taken cell of it, which is
         // not on the list, has room for a link, and is given up (`cell-owner`).
-        unsafe { way.as_ref().free.push(cell) };
+        unsafe {
+            let memory = way.as_ref();
+            memory.fresh.note_peak(|| memory.free.depth());
+            memory.free.push(cell);
+        }
     }
 
     /// Returned cells come first, as many at a time as fresh ones. Their memory was used before,

@@ -158,6 +158,32 @@ impl Report {
         self.pages?.node
     }
 
+    /// Iterates over the figures that are known: pairs of a name and a value.
+    ///
+    /// The names are those of the methods. `shortfalls` is the number of page options that were not
+    /// obtained.
+    ///
+    /// ```
+    /// let slab = flatslab::BoundedSlab::<u64>::with_capacity(1000);
+    /// for (name, value) in slab.memory().iter() {
+    ///     println!("slab_memory_{name} {value}");
+    /// }
+    /// ```
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        [
+            ("bytes", Some(self.bytes())),
+            ("range_bytes", self.range_bytes()),
+            ("mapped_bytes", self.mapped_bytes()),
+            ("resident_bytes", self.resident_bytes()),
+            ("locked_bytes", self.locked_bytes()),
+            ("huge_bytes", self.huge_bytes()),
+            ("page_size", self.page_size()),
+            ("shortfalls", Some(self.shortfalls().count())),
+        ]
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value? as u64)))
+    }
+
     /// What was asked for and not obtained, at most once for each option.
     pub fn shortfalls(&self) -> impl Iterator<Item = Shortfall> + use<> {
         self.shortfalls.iter()

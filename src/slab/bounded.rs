@@ -54,6 +54,8 @@ pub struct Bounded {
     /// The cells of the keys below this are stamped. In a lazy slab these are the cells that
     /// were ever used, otherwise all cells.
     bound: Cell<usize>,
+    /// Number of insertions that found no free cell.
+    refusals: Cell<u64>,
 }
 
 /// The header is first, so that a pointer to it is also a pointer to the whole.
@@ -124,6 +126,7 @@ impl Bounded {
             header: header.cast(),
             cells: start,
             bound: Cell::new(bound),
+            refusals: Cell::new(0),
         })
     }
 
@@ -148,6 +151,17 @@ impl Bounded {
         if sent::refill::<T, _>(unsafe { Cells::new(self) }) {
             return claim(self).ok_or(None);
         }
+        self.refill::<T>()
+            .inspect_err(|_| self.refusals.set(self.refusals.get() + 1))?;
+        claim(self).ok_or(None)
+    }
+
+    /// Pushes a few fresh cells on the empty stack.
+    ///
+    /// # Errors
+    ///
+    /// `None` if no cell is fresh; an error if the system refuses memory.
+    fn refill<T>(&self) -> Result<(), Option<AllocError>> {
         let count = CellPtr::<T>::REFILL.min(self.body().header.fresh());
         if count == 0 {
             return Err(None);
@@ -156,7 +170,7 @@ impl Bounded {
         // SAFETY: just stamped, fresh so far, and room for every cell.
         unsafe { self.body().header.stack.refill(cells.map(Some)) };
         self.body().header.remove_fresh(count);
-        claim(self).ok_or(None)
+        Ok(())
     }
 
     /// Commits, stamps and returns the next `count` fresh cells; touches all their pages if
@@ -276,10 +290,20 @@ unsafe impl SlabMemory for Bounded {
     }
 
     fn memory(&self) -> Report {
+        Report::new(self.bytes(), self.body().header.stack.source())
+    }
+
+    fn bytes(&self) -> usize {
         let body = self.body();
-        let stack = &body.header.stack;
-        let bytes = body.cells.bytes() + stack.array_bytes() + size_of::<BoundedHeader>();
-        Report::new(bytes, stack.source())
+        body.cells.bytes() + body.header.stack.array_bytes() + size_of::<BoundedHeader>()
+    }
+
+    fn refusals(&self) -> u64 {
+        self.refusals.get()
+    }
+
+    fn growths(&self) -> Option<u64> {
+        None
     }
 }
 

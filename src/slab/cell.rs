@@ -686,6 +686,7 @@ impl<'a, T> Live<'a, T> {
     /// caller's, who ends (`settled-cell`).
     #[inline(always)]
     pub(super) unsafe fn free(self) {
+        self.header().note_peak();
         // SAFETY: not on the stack yet, for a cell on the stack is in state
         // `V O` and has no holder that could call this (`holder-keeps-cell`,
         // `free-on-stack`).

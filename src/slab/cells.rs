@@ -82,6 +82,18 @@ pub unsafe trait SlabMemory {
 
     #[doc(hidden)]
     fn memory(&self) -> Report;
+
+    /// Returns the bytes of all blocks.
+    #[doc(hidden)]
+    fn bytes(&self) -> usize;
+
+    /// Returns how many insertions were refused.
+    #[doc(hidden)]
+    fn refusals(&self) -> u64;
+
+    /// Returns how many chunks were added, if the memory grows.
+    #[doc(hidden)]
+    fn growths(&self) -> Option<u64>;
 }
 
 /// Takes a free cell off the stack of this memory, which has cells of `T`.

@@ -83,6 +83,8 @@ pub struct Growable {
     pub(super) touch_ahead: usize,
     /// Number of insertions that had to build a chunk.
     pub(super) stalls: Cell<usize>,
+    /// Number of insertions for which there was no memory.
+    pub(super) refusals: Cell<u64>,
     #[cfg(feature = "std")]
     pub(super) ahead: Option<Ahead>,
     /// Where all memory comes from.
@@ -99,6 +101,7 @@ impl Growable {
             shift,
             touch_ahead,
             stalls: Cell::new(0),
+            refusals: Cell::new(0),
             #[cfg(feature = "std")]
             ahead: None,
             source,
@@ -165,7 +168,19 @@ unsafe impl SlabMemory for Growable {
     }
 
     fn memory(&self) -> Report {
-        Report::new(self.bytes(), &self.source)
+        Report::new(SlabMemory::bytes(self), &self.source)
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes_of_blocks()
+    }
+
+    fn refusals(&self) -> u64 {
+        self.refusals.get()
+    }
+
+    fn growths(&self) -> Option<u64> {
+        Some(self.chunks_added())
     }
 }
 

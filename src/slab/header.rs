@@ -51,6 +51,11 @@ pub struct SlabHeader {
     /// The packing of the return stack, for the slab's thread.
     packing: Packing,
     release: Release,
+    /// Number of cells that other threads returned and that were freed since.
+    returned: Cell<u64>,
+    /// The largest number of cells in use at the end of a stretch of insertions.
+    #[cfg(feature = "stats")]
+    peak: Cell<usize>,
     /// Last, and on cache lines of their own: only the slab's thread uses the fields before.
     returns: MaybeUninit<Returns>,
     retired: MaybeUninit<Retired>,
@@ -84,6 +89,9 @@ impl SlabHeader {
             taken_retired: Cell::new(Word::EMPTY),
             packing: Packing::NONE,
             release,
+            returned: Cell::new(0),
+            #[cfg(feature = "stats")]
+            peak: Cell::new(0),
             returns: MaybeUninit::uninit(),
             retired: MaybeUninit::uninit(),
         }
@@ -131,6 +139,32 @@ impl SlabHeader {
             // SAFETY: the header has had cells, so it was made by `new` (`return-stacks`).
             unsafe { self.retired.assume_init_ref() }.note_owner();
         }
+    }
+
+    /// Returns how many cells that other threads returned were freed.
+    pub(crate) fn returned(&self) -> u64 {
+        self.returned.get()
+    }
+
+    pub(crate) fn count_returned(&self, cells: usize) {
+        self.returned.set(self.returned.get() + cells as u64);
+    }
+
+    /// Returns the largest number of cells in use at the same time, if that is counted.
+    pub(crate) fn peak(&self) -> Option<usize> {
+        #[cfg(feature = "stats")]
+        return Some(self.peak.get().max(self.slots() - self.free()));
+        #[cfg(not(feature = "stats"))]
+        None
+    }
+
+    /// Notes the number of cells in use, before some of them become free: between two calls it only
+    /// rises.
+    #[inline(always)]
+    pub(crate) fn note_peak(&self) {
+        #[cfg(feature = "stats")]
+        self.peak
+            .set(self.peak.get().max(self.slots() - self.free()));
     }
 
     /// Uncounts sent cells, which were returned.

@@ -50,6 +50,7 @@ use crate::slab::cell::Place;
 use crate::slab::cells::{Cells, SlabMemory, claim, look};
 use crate::slab::header::SlabHeader;
 use crate::slab::slot::{Slot, VacantSlot};
+use crate::stats::Stats;
 #[cfg(doc)]
 use crate::{AccessError, Bounded, BoundedSlab, Growable, Slab};
 
@@ -475,6 +476,38 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[must_use]
     pub fn memory(&self) -> Report {
         self.memory.memory()
+    }
+
+    /// Returns the figures of the slab: values, slots, bytes, and what was counted.
+    ///
+    /// # Complexity
+    ///
+    /// O(1), or O(n) for n slots that [other threads](Self::reclaim) returned, which it frees
+    /// first. Does not allocate, and does not call the system.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let slab = flatslab::BoundedSlab::with_capacity(1);
+    /// let slot = slab.insert(7).unwrap();
+    /// assert!(slab.insert(8).is_err());
+    /// let stats = slab.stats();
+    /// assert_eq!((stats.live, stats.capacity, stats.refusals), (1, 1, Some(1)));
+    /// println!("{stats}");
+    /// # drop(slot);
+    /// ```
+    #[must_use]
+    #[doc(alias("metrics", "high_water"))]
+    pub fn stats(&self) -> Stats {
+        let (live, free, capacity) = (self.len(), self.free_slots(), self.capacity());
+        let header = self.cells().header();
+        Stats {
+            peak: header.peak(),
+            refusals: Some(self.memory.refusals()),
+            growths: self.memory.growths(),
+            returned: Some(header.returned()),
+            ..Stats::new(live, free, capacity, self.memory.bytes())
+        }
     }
 
     /// Returns the number of free slots, which insertions fill without growing.

@@ -277,6 +277,7 @@ fn drop_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
             break;
         };
         header.keep_taken_retired(rest);
+        header.count_returned(1);
         dropped += 1;
         // SAFETY: it was sent, so it is a cell of this slab. Off the list, the value is as its
         // handle left it, on the slab's thread, and the handle is gone. It gets its key back before
@@ -340,6 +341,7 @@ pub(super) fn close<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> usize {
 /// Frees cells of the header's list of returned cells, at most `most`, and returns their number.
 fn free_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
     let header = cells.header();
+    header.note_peak();
     let mut taken = header.taken();
     let mut left = most;
     let next = || {
@@ -364,6 +366,7 @@ fn free_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
     let freed = unsafe { header.stack.push_all(next) };
     header.keep_taken(taken);
     header.uncount_sent(freed);
+    header.count_returned(freed);
     freed
 }
 

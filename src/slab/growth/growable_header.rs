@@ -58,6 +58,7 @@ pub(crate) struct GrowableHeader {
     ready_to: Cell<usize>,
     /// The number of fresh cells that are touched at once; 0 for none.
     touch_ahead: usize,
+    chunks_added: Cell<u64>,
     table: RefCell<ChunkTable>,
 }
 
@@ -102,6 +103,7 @@ pub(crate) fn try_new<T>(
         next_fresh: Cell::new(0),
         ready_to: Cell::new(0),
         touch_ahead,
+        chunks_added: Cell::new(0),
         table: RefCell::new(table),
     };
     Block::leak(body, source).map_err(|(error, _)| error)
@@ -123,6 +125,11 @@ impl GrowableHeader {
     /// Returns where the chunks are; valid until the table changes.
     pub(crate) fn chunks(&self) -> Chunks {
         self.table.borrow().chunks()
+    }
+
+    /// Returns how many chunks were added since the slab was created.
+    pub(crate) fn chunks_added(&self) -> u64 {
+        self.chunks_added.get()
     }
 
     /// Returns the end of the row of cells that contains this key: the end of the chunk, or of the
@@ -357,6 +364,8 @@ impl GrowableHeader {
         self.bury_fresh::<T>();
 
         self.header.add_slots(cells);
+        self.chunks_added
+            .set(self.chunks_added.get() + chunks as u64);
         let mut add = |_| {
             let mut table = self.table.borrow_mut();
             let number = table.add_next::<T>(&mut supplies.chunks, supplies.spare.take());

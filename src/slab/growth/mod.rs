@@ -223,7 +223,9 @@ impl Growable {
                 self.claim_fresh()
             } {
                 Some(place) => Ok(place),
-                None => self.try_claim_of_new_chunk(),
+                None => self
+                    .try_claim_of_new_chunk()
+                    .inspect_err(|_| self.refusals.set(self.refusals.get() + 1)),
             }
         }
     }
@@ -397,13 +399,22 @@ impl Growable {
         }
     }
 
+    /// Returns the header, if there is one yet.
+    fn body(&self) -> Option<&GrowableHeader> {
+        let header = self.header.get();
+        // SAFETY: made by `growable_header`, and allocated while the slab lives.
+        (header != unallocated()).then(|| unsafe { header.cast::<GrowableHeader>().as_ref() })
+    }
+
+    /// Returns how many chunks were added since the slab was created.
+    pub(super) fn chunks_added(&self) -> u64 {
+        self.body().map_or(0, GrowableHeader::chunks_added)
+    }
+
     /// Returns the bytes of all blocks.
-    pub(super) fn bytes(&self) -> usize {
-        let mut bytes = 0;
-        if self.header.get() != unallocated() {
-            // SAFETY: made by `growable_header`, and allocated while the slab lives.
-            bytes += unsafe { self.header.get().cast::<GrowableHeader>().as_ref() }.bytes();
-        }
+    pub(super) fn bytes_of_blocks(&self) -> usize {
+        #[allow(unused_mut, reason = "only `std` has more")]
+        let mut bytes = self.body().map_or(0, GrowableHeader::bytes);
         #[cfg(feature = "std")]
         if let Some(ahead) = &self.ahead {
             bytes += ahead.bytes();

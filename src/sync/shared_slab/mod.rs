@@ -61,6 +61,7 @@ use crate::raw::chunk;
 use crate::raw::memory::{self, Block};
 use crate::raw::report::Report;
 use crate::raw::source::Source;
+use crate::stats::Stats;
 use cell::{CellPtr, LOW_BITS, LOW_BITS_OF_LARGE, Word};
 use free_map::FreeMap;
 
@@ -368,6 +369,36 @@ impl<T> SharedSlab<T> {
         used.max().unwrap_or(0)
     }
 
+    /// Returns the figures of the slab: values, slots, bytes. Does not allocate, and does not call
+    /// the system.
+    ///
+    /// The figures are exact while no other thread changes the slab.
+    ///
+    /// # Complexity
+    ///
+    /// O(capacity / 64).
+    ///
+    /// ```
+    /// let slab = flatslab::sync::SharedSlab::with_capacity(8);
+    /// slab.insert(7).unwrap();
+    /// let stats = slab.stats();
+    /// assert_eq!((stats.live, stats.free, stats.retired), (1, 7, Some(0)));
+    /// ```
+    #[must_use]
+    #[doc(alias = "metrics")]
+    pub fn stats(&self) -> Stats {
+        let (free, retired) = (self.free.count(), self.retired_slots());
+        let live = self.capacity().saturating_sub(free + retired);
+        Stats {
+            retired: Some(retired),
+            ..Stats::new(live, free, self.capacity(), self.bytes())
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.block.layout().size() + self.free.bytes() + self.given_back.bytes()
+    }
+
     /// Returns a report on the slab's memory: its size, and which of the requested page options
     /// were obtained.
     ///
@@ -381,8 +412,7 @@ impl<T> SharedSlab<T> {
     /// ```
     #[must_use]
     pub fn memory(&self) -> Report {
-        let bytes = self.block.layout().size() + self.free.bytes() + self.given_back.bytes();
-        Report::new(bytes, self.block.source())
+        Report::new(self.bytes(), self.block.source())
     }
 }
 

@@ -1,0 +1,127 @@
+//! The figures of a container, in one shape for all of them.
+
+use core::fmt;
+
+/// A snapshot of the figures of a container, from its method `stats`: for logs, and for exporters
+/// of metrics.
+///
+/// `Display` prints one figure in a line, and [`iter`](Self::iter) has them as names and values.
+/// Both leave out the figures that the container does not have, which are `None` here:
+///
+/// | | tracked slabs | [`PlainSlab`](crate::PlainSlab) | [`Pool`](crate::pool::Pool) | [`SharedSlab`](crate::sync::SharedSlab) |
+/// |---|---|---|---|---|
+/// | `peak` | with the feature `stats` | always | with the feature `stats` | |
+/// | `refusals` | always | | always | |
+/// | `growths` | [`Slab`](crate::Slab) | | | |
+/// | `retired` | | always | | always |
+/// | `returned` | always | | | |
+///
+/// The feature `stats` counts where counting costs time: one comparison in each removal.
+///
+/// What the system says about the memory, such as the size of its pages, takes longer to find out.
+/// It is in the report of the container's method `memory`, which has an
+/// [iterator](crate::memory::Report::iter) of the same kind. Arenas of buffers and slabs with
+/// epochs have more figures, and structs of their own: [`bytes::Stats`](crate::bytes::Stats),
+/// [`epoch::Stats`](crate::epoch::Stats).
+///
+/// # Examples
+///
+/// ```
+/// let slab = flatslab::BoundedSlab::with_capacity(2);
+/// let slot = slab.insert(7).unwrap();
+/// let stats = slab.stats();
+/// assert_eq!((stats.live, stats.free, stats.capacity), (1, 1, 2));
+/// for (name, value) in stats.iter() {
+///     println!("slab_{name} {value}");
+/// }
+/// # drop(slot);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Number of values, as the container's method `len` counts them.
+    pub live: usize,
+    /// Number of slots or cells.
+    pub capacity: usize,
+    /// Number of slots or cells that are free.
+    pub free: usize,
+    /// Bytes that the container has allocated.
+    pub bytes: usize,
+    /// The largest number of values at the same time, since the container was created or reset.
+    ///
+    /// In a [`PlainSlab`](crate::PlainSlab) it is
+    /// [`used_slots`](crate::PlainSlab::used_slots), which also counts slots that are retired,
+    /// detached, or were skipped by values that were put back under their keys.
+    pub peak: Option<usize>,
+    /// Number of insertions or allocations that were refused since the container was created.
+    pub refusals: Option<u64>,
+    /// Number of chunks that were added since the container was created.
+    pub growths: Option<u64>,
+    /// Number of slots that take no more values, because their generations are used up.
+    pub retired: Option<usize>,
+    /// Number of slots that other threads returned, with their value or without, and that the slab
+    /// has freed since it was created.
+    pub returned: Option<u64>,
+}
+
+impl Stats {
+    /// The figures that every container has.
+    pub(crate) fn new(live: usize, free: usize, capacity: usize, bytes: usize) -> Self {
+        Stats {
+            live,
+            capacity,
+            free,
+            bytes,
+            peak: None,
+            refusals: None,
+            growths: None,
+            retired: None,
+            returned: None,
+        }
+    }
+
+    /// Iterates over the figures that the container has: pairs of a field's name and its value.
+    ///
+    /// `refusals`, `growths` and `returned` only increase (counters). The others are current values
+    /// (gauges).
+    ///
+    /// ```
+    /// let pool = flatslab::pool::Pool::<u64>::with_capacity(8);
+    /// assert!(pool.stats().iter().any(|figure| figure == ("capacity", 8)));
+    /// ```
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        let count = |count: usize| Some(count as u64);
+        [
+            ("live", count(self.live)),
+            ("capacity", count(self.capacity)),
+            ("free", count(self.free)),
+            ("bytes", count(self.bytes)),
+            ("peak", self.peak.and_then(count)),
+            ("refusals", self.refusals),
+            ("growths", self.growths),
+            ("retired", self.retired.and_then(count)),
+            ("returned", self.returned),
+        ]
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+    }
+}
+
+/// Prints each figure in a line of its own.
+impl fmt::Display for Stats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        print_figures(self.iter(), f)
+    }
+}
+
+/// Prints each figure in a line of its own, without a newline at the end.
+pub(crate) fn print_figures(
+    figures: impl Iterator<Item = (&'static str, u64)>,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    for (index, (name, value)) in figures.enumerate() {
+        let newline = if index > 0 { "\n" } else { "" };
+        write!(f, "{newline}{name}: {value}")?;
+    }
+    Ok(())
+}

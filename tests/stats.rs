@@ -1,0 +1,246 @@
+//! The figures of each container, and what they count.
+
+#![cfg(feature = "alloc")]
+
+use flatslab::pool::{Pool, PoolStorage, RecyclingPool};
+use flatslab::{BoundedKeySlab, BoundedSlab, GenKey, KeySlab, Slab, Stats};
+
+/// The peak, if this build counts it.
+const fn counted(peak: usize) -> Option<usize> {
+    if cfg!(feature = "stats") {
+        Some(peak)
+    } else {
+        None
+    }
+}
+
+/// The number of each figure that is there, by name; each name once.
+fn value(stats: &Stats, name: &str) -> Option<u64> {
+    let mut found = stats.iter().filter(|(it, _)| *it == name);
+    let value = found.next().map(|(_, value)| value);
+    assert!(found.next().is_none(), "{name} twice");
+    value
+}
+
+#[test]
+fn figures_are_printed_in_lines_that_the_iterator_has() {
+    let slab = BoundedSlab::with_capacity(2);
+    let slot = slab.insert(7_u64).unwrap();
+    let stats = slab.stats();
+    let lines: Vec<_> = stats.to_string().lines().map(str::to_owned).collect();
+    let expected: Vec<_> = stats
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}"))
+        .collect();
+    assert_eq!(lines, expected);
+    assert_eq!(value(&stats, "live"), Some(1));
+    assert_eq!(value(&stats, "capacity"), Some(2));
+    assert_eq!(value(&stats, "bytes"), Some(slab.memory().bytes() as u64));
+    // Figures that this slab does not have are left out.
+    assert_eq!(
+        (value(&stats, "growths"), value(&stats, "retired")),
+        (None, None)
+    );
+    drop(slot);
+}
+
+#[test]
+fn a_bounded_slab_counts_its_peak_and_what_it_refused() {
+    let slab = BoundedSlab::with_capacity(3);
+    let mut slots: Vec<_> = (0..3).map(|n| slab.insert(n).unwrap()).collect();
+    for _ in 0..2 {
+        assert!(slab.insert(9).is_err());
+    }
+    assert!(slab.vacant_slot().is_err());
+    slots.clear();
+    let one = slab.insert(7).unwrap();
+    let stats = slab.stats();
+    assert_eq!((stats.live, stats.free, stats.capacity), (1, 2, 3));
+    assert_eq!((stats.peak, stats.refusals), (counted(3), Some(3)));
+    drop(one);
+    // A slot without a value is in use, and not live.
+    let slot = slab.insert(8).unwrap();
+    slab.remove_by_key(slot.key());
+    let stats = slab.stats();
+    assert_eq!((stats.live, stats.free), (0, 2));
+    drop(slot);
+}
+
+#[test]
+fn the_peak_of_a_slab_is_there_before_anything_is_removed() {
+    let slab = Slab::new();
+    let slots: Vec<_> = (0..10).map(|n| slab.insert(n)).collect();
+    assert_eq!(slab.stats().peak, counted(10));
+    drop(slots);
+    assert_eq!((slab.stats().live, slab.stats().peak), (0, counted(10)));
+    slab.shrink_to_fit();
+    assert_eq!((slab.stats().capacity, slab.stats().peak), (0, counted(10)));
+}
+
+#[test]
+fn a_slab_counts_the_chunks_that_it_added() {
+    let slab = Slab::<u64>::builder().chunk_capacity(64).build();
+    assert_eq!(slab.stats().growths, Some(0));
+    let keys: Vec<_> = (0..1000).map(|n| slab.insert_key(n)).collect();
+    let added = slab.stats().growths.unwrap();
+    assert_eq!(added, slab.chunks() as u64);
+    for key in keys {
+        slab.remove_by_key(key);
+    }
+    slab.shrink_to_fit();
+    assert_eq!((slab.chunks(), slab.stats().growths), (0, Some(added)));
+    slab.insert_key(1);
+    assert_eq!(slab.stats().growths, Some(added + 1));
+    assert_eq!(slab.stats().bytes, slab.memory().bytes());
+}
+
+#[test]
+fn a_slab_counts_the_slots_that_threads_returned_and_retired() {
+    use flatslab::sync::SendSlot;
+
+    let slab = BoundedSlab::with_capacity(8);
+    let slots: Vec<_> = (0..6).map(|n| slab.insert(n).unwrap()).collect();
+    let mut sent: Vec<_> = slots.into_iter().map(|slot| slot.into_send()).collect();
+    let retired = sent.split_off(4);
+    let kept = slab.receive(sent.pop().unwrap()).unwrap();
+    std::thread::spawn(move || {
+        drop(sent);
+        retired
+            .into_iter()
+            .for_each(|sent| SendSlot::retire(sent).unwrap());
+    })
+    .join()
+    .unwrap();
+    // Returned slots are freed first; retired values wait.
+    let stats = slab.stats();
+    assert_eq!((stats.live, stats.returned), (3, Some(3)));
+    assert_eq!(slab.reclaim(), 2);
+    let stats = slab.stats();
+    assert_eq!(
+        (stats.live, stats.returned, stats.peak),
+        (1, Some(5), counted(6))
+    );
+    drop(kept);
+}
+
+#[test]
+fn a_key_slab_counts_its_growths_and_its_peak() {
+    let mut slab = KeySlab::new();
+    let keys: Vec<_> = (0..100).map(|n: u64| slab.insert(n)).collect();
+    let stats = slab.stats();
+    // 4, 8, 16, 32, 64, 128.
+    assert_eq!((stats.capacity, stats.growths), (128, Some(6)));
+    for key in &keys[50..] {
+        slab.remove(*key);
+    }
+    let stats = slab.stats();
+    assert_eq!((stats.live, stats.free, stats.peak), (50, 78, Some(100)));
+    assert_eq!(stats.bytes, slab.memory().bytes());
+    slab.reserve_exact(200);
+    assert_eq!(slab.stats().growths, Some(7));
+    slab.reserve_exact(1);
+    slab.shrink_to_fit();
+    assert_eq!(slab.stats().growths, Some(7));
+    // Bounded slabs do not grow.
+    let bounded = BoundedKeySlab::<u64>::with_capacity(4);
+    assert_eq!(bounded.stats().growths, None);
+    assert_eq!(bounded.stats().bytes, bounded.memory().bytes());
+    let slab = KeySlab::<u64, GenKey>::with_capacity_and_key(1);
+    assert_eq!(slab.stats().retired, Some(0));
+}
+
+#[test]
+fn a_pool_counts_its_peak_and_what_it_refused() {
+    let pool = Pool::with_capacity(4);
+    let boxes: Vec<_> = (0..3).map(|n| pool.alloc(n)).collect();
+    drop(boxes);
+    let boxes: Vec<_> = core::iter::from_fn(|| pool.try_alloc(7).ok())
+        .take(4)
+        .collect();
+    assert!(pool.try_alloc(8).is_err() && pool.try_alloc_uninit().is_err());
+    let stats = pool.stats();
+    assert_eq!((stats.live, stats.free, stats.capacity), (4, 0, 4));
+    assert_eq!((stats.peak, stats.refusals), (counted(4), Some(2)));
+    assert_eq!(stats.bytes, pool.memory().bytes());
+    drop(boxes);
+    let mut pool = pool;
+    pool.reset();
+    assert_eq!(
+        (pool.stats().peak, pool.stats().refusals),
+        (counted(0), Some(2))
+    );
+}
+
+#[test]
+fn a_pool_in_a_storage_has_the_same_figures() {
+    let mut storage = PoolStorage::<u64, 4>::new();
+    let pool = Pool::in_storage(&mut storage);
+    let boxes: Vec<_> = (0..4).map(|n| pool.alloc(n)).collect();
+    assert!(pool.try_alloc(8).is_err());
+    drop(boxes);
+    let stats = pool.stats();
+    assert_eq!((stats.live, stats.free, stats.peak), (0, 4, counted(4)));
+    assert_eq!((stats.refusals, stats.bytes), (Some(1), 4 * 8));
+}
+
+#[test]
+fn a_recycling_pool_has_a_peak_of_boxes_and_not_of_kept_values() {
+    let mut pool = RecyclingPool::with_capacity(4);
+    for _ in 0..3 {
+        let _boxes: [_; 2] = core::array::from_fn(|_| pool.alloc_or_reuse(|| 7, |_| {}));
+    }
+    let stats = pool.stats();
+    assert_eq!((stats.live, stats.free, stats.peak), (0, 4, Some(2)));
+    assert_eq!(stats.bytes, pool.memory().bytes());
+    pool.clear();
+    assert_eq!(pool.stats().peak, Some(0));
+}
+
+#[test]
+#[cfg(feature = "std")]
+fn a_shared_slab_has_figures() {
+    use flatslab::sync::SharedSlab;
+
+    let slab = SharedSlab::with_capacity(8);
+    let key = slab.insert(7_u64).unwrap();
+    let stats = slab.stats();
+    assert_eq!((stats.live, stats.free, stats.capacity), (1, 7, 8));
+    assert_eq!(
+        (stats.bytes, stats.retired),
+        (slab.memory().bytes(), Some(0))
+    );
+    slab.remove(key);
+    assert_eq!(slab.stats().live, 0);
+}
+
+#[test]
+fn a_report_on_memory_has_an_iterator_too() {
+    let slab = BoundedSlab::<u64>::with_capacity(100);
+    let report = slab.memory();
+    let figures: Vec<_> = report.iter().collect();
+    assert_eq!(
+        figures,
+        [("bytes", report.bytes() as u64), ("shortfalls", 0)]
+    );
+}
+
+#[test]
+fn a_slab_with_epochs_prints_each_field_in_a_line() {
+    let slab = flatslab::epoch::EpochSlab::new();
+    slab.insert(7_u64);
+    slab.advance_and_close();
+    let stats = slab.stats();
+    let names: Vec<_> = stats.iter().map(|(name, _)| name).collect();
+    // Each field, in the order of the struct.
+    let fields = format!("{stats:?}");
+    let fields: Vec<_> = fields
+        .trim_start_matches("Stats { ")
+        .split(", ")
+        .filter_map(|field| field.split(':').next())
+        .collect();
+    assert_eq!(names, fields);
+    assert!(
+        stats.to_string().contains("\npinned_epochs: 1\n"),
+        "{stats}"
+    );
+}

@@ -12,7 +12,7 @@ use core::fmt;
 /// |---|---|---|---|---|
 /// | `peak` | with the feature `stats` | always | with the feature `stats` | |
 /// | `refusals` | always | | always | |
-/// | `growths` | [`Slab`](crate::Slab) | | | |
+/// | `growths` | [`Slab`](crate::Slab) | [`KeySlab`](crate::KeySlab) | | |
 /// | `retired` | | always | | always |
 /// | `returned` | always | | | |
 ///
@@ -22,7 +22,8 @@ use core::fmt;
 /// It is in the report of the container's method `memory`, which has an
 /// [iterator](crate::memory::Report::iter) of the same kind. Arenas of buffers and slabs with
 /// epochs have more figures, and structs of their own: [`bytes::Stats`](crate::bytes::Stats),
-/// [`epoch::Stats`](crate::epoch::Stats).
+/// [`epoch::Stats`](crate::epoch::Stats). A bump arena has no values to count, but
+/// [bytes](crate::bump::Arena::allocated_bytes).
 ///
 /// # Examples
 ///
@@ -55,7 +56,9 @@ pub struct Stats {
     pub peak: Option<usize>,
     /// Number of insertions or allocations that were refused since the container was created.
     pub refusals: Option<u64>,
-    /// Number of chunks that were added since the container was created.
+    /// Number of times the container grew since it was created: the chunks that a
+    /// [`Slab`](crate::Slab) added, or the new blocks of a [`KeySlab`](crate::KeySlab), which stops
+    /// counting at 65,535.
     pub growths: Option<u64>,
     /// Number of slots that take no more values, because their generations are used up.
     pub retired: Option<usize>,

@@ -141,6 +141,7 @@ fn a_key_slab_counts_its_growths_and_its_peak() {
     slab.reserve_exact(1);
     slab.shrink_to_fit();
     assert_eq!(slab.stats().growths, Some(7));
+    assert_eq!(KeySlab::<u64>::with_capacity(9).stats().growths, Some(0));
     // Bounded slabs do not grow.
     let bounded = BoundedKeySlab::<u64>::with_capacity(4);
     assert_eq!(bounded.stats().growths, None);

@@ -18,6 +18,7 @@
 //! | set up a Linux machine for low latency | [`linux`] |
 //! | pass values between threads, and wait for them | [`threads`] |
 //! | restart from a snapshot, or keep a standby | [`snapshots`] |
+//! | watch a running program: figures for Prometheus and Grafana | [`metrics`] |
 //! | read the tables of the benches | [`tables`] |
 //!
 //! The code on these pages is compiled and run by the crate's tests. For four of the moves the
@@ -57,6 +58,9 @@ pub mod from_your_own_pool {}
 
 #[doc = include_str!("linux.md")]
 pub mod linux {}
+
+#[doc = include_str!("metrics.md")]
+pub mod metrics {}
 
 #[doc = include_str!("names.md")]
 pub mod names {}

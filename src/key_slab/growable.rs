@@ -154,6 +154,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
         let mut slab = Self::with_key();
         if capacity > 0 {
             slab.reserve_exact(capacity);
+            slab.growths = 0;
         }
         slab
     }

@@ -1,0 +1,186 @@
+//! The figures of slabs, pools and arenas, in the text format that Prometheus scrapes.
+//!
+//! The thread that owns the containers copies their figures to a place where the thread that
+//! answers the scraper finds them: `stats()` is O(1) or little more, and a `Stats` is `Copy` and
+//! `Send`. So a scrape never waits for the engine, nor the engine for a scrape.
+//!
+//! ```text
+//! cargo run --release --example metrics              # scrapes itself once
+//! cargo run --release --example metrics -- 9184      # serves http://127.0.0.1:9184/metrics
+//! ```
+#![forbid(unsafe_code)]
+
+use std::fmt::Write as _;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use std::{env, thread};
+
+use flatslab::bytes::ByteArena;
+use flatslab::pool::Pool;
+use flatslab::{BoundedSlab, KeySlab, Slot};
+
+/// What one container says: its name, and its figures.
+#[derive(Clone)]
+struct Figures {
+    container: &'static str,
+    values: Vec<(&'static str, u64)>,
+}
+
+impl Figures {
+    fn new(container: &'static str, values: impl IntoIterator<Item = (&'static str, u64)>) -> Self {
+        let values = values.into_iter().collect();
+        Figures { container, values }
+    }
+}
+
+/// The figures that rise and fall. All others only increase: Prometheus computes rates of these.
+const GAUGES: [&str; 9] = [
+    "live",
+    "capacity",
+    "free",
+    "bytes",
+    "peak",
+    "retired",
+    "size_classes",
+    "held_by_locs",
+    "chunk_bytes",
+];
+
+/// Writes each figure as one line, `flatslab_live{container="orders"} 7`. A metric is written for
+/// all containers at once, after a line with its type, as the format wants it.
+fn exposition(all: &[Figures]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in all.iter().flat_map(|figures| &figures.values) {
+        if !names.contains(name) {
+            names.push(name);
+        }
+    }
+    let mut text = String::new();
+    for name in names {
+        let (suffix, kind) = match GAUGES.contains(&name) {
+            true => ("", "gauge"),
+            false => ("_total", "counter"),
+        };
+        let metric = format!("flatslab_{name}{suffix}");
+        writeln!(text, "# TYPE {metric} {kind}").unwrap();
+        for Figures { container, values } in all {
+            for (_, value) in values.iter().filter(|(it, _)| *it == name) {
+                writeln!(text, "{metric}{{container=\"{container}\"}} {value}").unwrap();
+            }
+        }
+    }
+    text
+}
+
+/// Answers one request, whatever it asks for.
+fn answer(stream: TcpStream, figures: &Mutex<Vec<Figures>>) -> io::Result<()> {
+    stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+    let mut request = BufReader::new(&stream);
+    let mut line = String::new();
+    // The request ends with an empty line.
+    while request.read_line(&mut line)? > 2 {
+        line.clear();
+    }
+    let figures = figures.lock().unwrap().clone();
+    let body = exposition(&figures);
+    write!(
+        &stream,
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// What the engine owns. It stays on the engine's thread.
+struct Engine {
+    orders: BoundedSlab<[u64; 8]>,
+    sessions: KeySlab<String>,
+    timers: Pool<'static, u64>,
+    frames: ByteArena,
+    resting: Vec<Slot<[u64; 8]>>,
+}
+
+impl Engine {
+    fn new() -> Self {
+        Engine {
+            orders: BoundedSlab::with_capacity(1000),
+            sessions: KeySlab::new(),
+            timers: Pool::with_capacity(100),
+            frames: ByteArena::new(),
+            resting: Vec::new(),
+        }
+    }
+
+    /// A little work, with more orders than there are slots.
+    fn run(&mut self, round: u64) {
+        self.sessions.insert(format!("client {round}"));
+        let _timer = self.timers.alloc(round);
+        let _frame = self.frames.copy(&round.to_le_bytes());
+        for number in 0..1200 {
+            if let Ok(slot) = self.orders.insert([number; 8]) {
+                self.resting.push(slot);
+            }
+        }
+        self.resting.truncate(400);
+    }
+
+    fn figures(&self) -> Vec<Figures> {
+        vec![
+            Figures::new("orders", self.orders.stats().iter()),
+            Figures::new("sessions", self.sessions.stats().iter()),
+            Figures::new("timers", self.timers.stats().iter()),
+            Figures::new("frames", self.frames.stats().iter()),
+        ]
+    }
+}
+
+fn main() -> io::Result<()> {
+    let port: Option<u16> = env::args().nth(1).map(|port| port.parse().expect("a port"));
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0)))?;
+    let address = listener.local_addr()?;
+
+    let mut engine = Engine::new();
+    engine.run(0);
+    let published = Arc::new(Mutex::new(engine.figures()));
+    let figures = Arc::clone(&published);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            if let Err(error) = stream.and_then(|stream| answer(stream, &figures)) {
+                eprintln!("a scrape failed: {error}");
+            }
+        }
+    });
+
+    if port.is_some() {
+        println!("http://{address}/metrics");
+        for round in 1.. {
+            engine.run(round);
+            *published.lock().unwrap() = engine.figures();
+            thread::sleep(Duration::from_secs(1));
+        }
+    }
+
+    engine.run(1);
+    *published.lock().unwrap() = engine.figures();
+    let mut stream = TcpStream::connect(address)?;
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {address}\r\n\r\n")?;
+    let mut response = String::new();
+    stream.read_to_string(&mut response)?;
+    let (head, body) = response.split_once("\r\n\r\n").expect("a head");
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+    print!("{body}");
+
+    // 1,200 orders in a slab of 1,000 slots, of which 400 stay; then 1,200 more.
+    for expected in [
+        "flatslab_live{container=\"orders\"} 400\n",
+        "flatslab_capacity{container=\"orders\"} 1000\n",
+        "flatslab_refusals_total{container=\"orders\"} 800\n",
+        "flatslab_growths_total{container=\"sessions\"} 1\n",
+        "# TYPE flatslab_allocs_total counter\nflatslab_allocs_total{container=\"frames\"} 2\n",
+    ] {
+        assert!(body.contains(expected), "{expected} is missing");
+    }
+    Ok(())
+}

@@ -11,9 +11,11 @@ for example in examples/*.rs; do
     echo "== $name"
     cargo run --quiet "${features[@]}" --example "$name"
 done
-cargo test --quiet --package threads --package server --package audio
-echo "== audio"
-cargo run --quiet --package audio
+cargo test --quiet --package threads --package server --package audio --package registered
+for name in audio registered; do
+    echo "== $name"
+    cargo run --quiet --package "$name"
+done
 for example in examples/threads/src/bin/*.rs; do
     name=$(basename "$example" .rs)
     echo "== $name"

@@ -4,7 +4,8 @@
 //! A program with a large working set waits for the processor's address cache and for page faults,
 //! not for the instructions of an insertion. [`Pages`] sets where the memory comes from. It is an
 //! option of every builder, and [`memory`](crate::TrackedSlab::memory) reports what was obtained.
-//! Memory of your own is a [`MemorySource`], which [`Pages::from_source`] takes.
+//! Memory of your own is a [`MemorySource`], which [`Pages::from_source`] takes. A `Region` is one
+//! block for several containers, for memory that the kernel or a device must know (feature `std`).
 //!
 //! ```
 //! use flatslab::BoundedSlab;
@@ -61,7 +62,7 @@
 //! faults, even in steady operation. A child of a process with several threads should only `exec`:
 //! a lock that another thread held during the fork is never released.
 
-// `allocator.rs`: `PageAllocator` and `FromAllocator`. This file is the interface of `raw/`.
+// `allocator.rs`: `PageAllocator` and `FromAllocator`; `region.rs`: `Region`. This file is the interface of `raw/`.
 
 #![allow(
     clippy::disallowed_types,
@@ -70,6 +71,8 @@
 
 #[cfg(feature = "allocator-api2")]
 mod allocator;
+#[cfg(feature = "std")]
+mod region;
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -83,6 +86,9 @@ pub use allocator::{FromAllocator, PageAllocator};
 #[cfg_attr(docsrs, doc(cfg(feature = "allocator-api2")))]
 #[doc(no_inline)]
 pub use allocator_api2;
+
+#[cfg(feature = "std")]
+pub use region::Region;
 
 use crate::error::BuildError;
 use crate::raw::pages::options::Request;

@@ -293,7 +293,7 @@ fn serves<R: References>(builder: &flatslab::Builder<ByteArena<R>>) -> bool {
 
 /// A limit of a chunk, and of less, was accepted, and refused every request for good.
 #[test]
-#[cfg_attr(each_run, ignore = "weekly")]
+#[cfg_attr(miri, ignore = "1,440 arenas with chunks of up to 16 MiB")]
 fn an_arena_that_is_built_serves_each_size_that_it_promises() {
     let limits = [
         0,

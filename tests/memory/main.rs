@@ -24,6 +24,8 @@ mod meddling;
 mod pools;
 #[cfg(not(each_run))]
 mod programs;
+#[cfg(feature = "std")]
+mod region;
 #[cfg(not(each_run))]
 mod reports;
 mod source;

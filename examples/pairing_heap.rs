@@ -1,7 +1,8 @@
 //! A priority queue whose entries can be moved and removed by key: a pairing heap, whose nodes are in
 //! a `KeySlab`. `std`'s `BinaryHeap` cannot do that: a scheduler that uses it leaves outdated
 //! entries in the heap and skips them later. The program runs both on the same random schedule; they
-//! must return the same entries in the same order.
+//! must return the same entries in the same order. Which one takes less time depends on how often
+//! entries move: BENCHMARKS.md, "Intrusive collections".
 //!
 //! ```text
 //! cargo run --example pairing_heap
@@ -25,25 +26,27 @@ struct Node<P, T> {
 
 /// A heap whose least priority is first. Its keys have generations: the key of an entry that has
 /// left finds nothing.
-struct PairingHeap<P, T> {
+pub(crate) struct PairingHeap<P, T> {
     nodes: KeySlab<Node<P, T>, GenKey>,
     root: Option<GenKey>,
 }
 
-impl<P: Ord, T> PairingHeap<P, T> {
-    fn new() -> Self {
+impl<P, T> Default for PairingHeap<P, T> {
+    fn default() -> Self {
         PairingHeap {
             nodes: KeySlab::with_key(),
             root: None,
         }
     }
+}
 
+impl<P: Ord, T> PairingHeap<P, T> {
     fn len(&self) -> usize {
         self.nodes.len()
     }
 
     /// Inserts an entry, and returns its key. O(1).
-    fn push(&mut self, priority: P, value: T) -> GenKey {
+    pub(crate) fn push(&mut self, priority: P, value: T) -> GenKey {
         let key = self.nodes.insert(Node {
             priority,
             value,
@@ -62,7 +65,7 @@ impl<P: Ord, T> PairingHeap<P, T> {
     }
 
     /// Removes the entry with the least priority. O(log n), amortized.
-    fn pop(&mut self) -> Option<(P, T)> {
+    pub(crate) fn pop(&mut self) -> Option<(P, T)> {
         self.remove(self.root?)
     }
 
@@ -76,7 +79,7 @@ impl<P: Ord, T> PairingHeap<P, T> {
 
     /// Gives an entry another priority. Returns `false` if it has left. O(1) if the priority is
     /// less than before, otherwise O(log n), amortized.
-    fn reprioritize(&mut self, key: GenKey, priority: P) -> bool {
+    pub(crate) fn reprioritize(&mut self, key: GenKey, priority: P) -> bool {
         let Some(node) = self.nodes.get_mut(key) else {
             return false;
         };
@@ -207,7 +210,7 @@ fn random(state: &mut u64, below: u64) -> u64 {
 /// and the largest size of each heap.
 fn schedule(steps: u64, seed: u64) -> (u64, usize, usize) {
     let (mut state, mut ran, mut most, mut most_lazy) = (seed, 0, 0, 0);
-    let (mut jobs, mut lazy) = (PairingHeap::new(), LazyHeap::default());
+    let (mut jobs, mut lazy) = (PairingHeap::default(), LazyHeap::default());
     // The key of every job there ever was: those that left are stale.
     let mut keys: Vec<GenKey> = Vec::new();
     for now in 0..steps {
@@ -269,7 +272,7 @@ mod tests {
 
     #[test]
     fn the_key_of_an_entry_that_left_finds_nothing() {
-        let mut heap = PairingHeap::new();
+        let mut heap = PairingHeap::default();
         let (one, two) = (heap.push(1, "one"), heap.push(2, "two"));
         assert!(heap.reprioritize(two, 0));
         assert_eq!(heap.pop(), Some((0, "two")));
@@ -285,7 +288,7 @@ mod tests {
     /// An ascending row of entries is one long list of siblings.
     #[test]
     fn a_million_siblings_need_no_stack() {
-        let mut heap = PairingHeap::new();
+        let mut heap = PairingHeap::default();
         for number in 0..1_000_000 {
             heap.push(number, ());
         }

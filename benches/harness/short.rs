@@ -67,8 +67,35 @@ pub fn sections(record: &Record, bench: &str) -> Vec<Section> {
             "Linked values: time of one value of 64 bytes",
             linked(record),
         )],
+        HEAPS => vec![(
+            "heaps",
+            "Queues of jobs by time: time of one step",
+            heaps(record),
+        )],
         _ => Vec::new(),
     }
+}
+
+const HEAPS: &str = "heaps";
+
+/// Queues of jobs whose times change, small ones and large ones.
+fn heaps(record: &Record) -> String {
+    let of = |row, live| of_bench(HEAPS, row, (live, 8));
+    let columns = [
+        ("1,024 jobs", of("POP, PUSH", 1 << 10)),
+        ("1 move", of("1 MOVE, POP, PUSH", 1 << 10)),
+        ("8 moves", of("8 MOVES, POP, PUSH", 1 << 10)),
+        ("65,536 jobs", of("POP, PUSH", 1 << 16)),
+        ("1 move", of("1 MOVE, POP, PUSH", 1 << 16)),
+        ("8 moves", of("8 MOVES, POP, PUSH", 1 << 16)),
+    ];
+    let columns = columns.map(|(name, case)| (name, case, Metric::Ticks));
+    let subjects = [
+        "BinaryHeap, outdated entries",
+        "priority-queue",
+        "pairing heap in a KeySlab",
+    ];
+    by_subject(record, "", &subjects, &columns)
 }
 
 const INTRUSIVE: &str = "intrusive";

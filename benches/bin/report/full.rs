@@ -72,26 +72,32 @@ pub(crate) fn files(source: &Source) -> Vec<(&'static str, String)> {
             (GOALS, goals(threads::BENCH)),
         ]
     });
-    add("intrusive", &|| {
+    // Each case of a bench, with the ratio to one of its subjects.
+    let all_cases = |bench: &str, reference: &'static str, bytes: usize| {
         let columns = [
             Column::Nanoseconds,
             Column::Cycles,
-            Column::Ratio("Box, linked"),
+            Column::Ratio(reference),
         ];
-        let table = |bytes| {
-            let mut cases = record.cases("intrusive");
-            cases.retain(|case| case.bytes == bytes);
-            let table = |case: &Case<'_>| {
-                let title = format!("{}, {} live", case.row, table::thousands(case.live));
-                let table = table::subjects(record, "", &[*case], &columns);
-                format!("{title}:\n\n{table}")
-            };
-            cases.iter().map(table).collect::<Vec<_>>().join("\n\n")
+        let mut cases = record.cases(bench);
+        cases.retain(|case| case.bytes == bytes);
+        let table = |case: &Case<'_>| {
+            let title = format!("{}, {} live", case.row, table::thousands(case.live));
+            let table = table::subjects(record, "", &[*case], &columns);
+            format!("{title}:\n\n{table}")
         };
+        cases.iter().map(table).collect::<Vec<_>>().join("\n\n")
+    };
+    add("intrusive", &|| {
+        let table = |bytes| all_cases("intrusive", "Box, linked", bytes);
         vec![
             ("Values of 8 bytes", table(8)),
             ("Values of 64 bytes", table(64)),
         ]
+    });
+    add("heaps", &|| {
+        let table = all_cases("heaps", "BinaryHeap, outdated entries", 8);
+        vec![("Queues of jobs by time", table)]
     });
     add(slowest::BENCH, &|| {
         vec![("The slowest single operation", slowest::tables(record))]

@@ -153,7 +153,7 @@ fn report(arguments: &Arguments) -> Result<(), String> {
 }
 
 /// The benches, in the order in which their tables are shown.
-const BENCHES: [&str; 11] = [
+const BENCHES: [&str; 12] = [
     "cycles",
     "growth",
     "malloc",
@@ -165,6 +165,7 @@ const BENCHES: [&str; 11] = [
     "threads",
     "slowest",
     "intrusive",
+    "heaps",
 ];
 
 /// One page from what each bench has measured last.

@@ -270,6 +270,14 @@ impl Cells {
         self.top = self.bottom;
     }
 
+    /// Keeps the first `len` indices, which are not more than there are.
+    #[cfg(feature = "alloc")]
+    pub(super) fn truncate(&mut self, len: usize) {
+        assert!(len <= self.len());
+        // SAFETY: not above the top (`stack-bounds`).
+        self.top = unsafe { self.bottom.add(len) };
+    }
+
     /// Copies the indices of another stack, in the same order, to this empty stack.
     #[cfg(feature = "alloc")]
     pub(super) fn copy_stack(&mut self, other: &Self) {

@@ -148,7 +148,7 @@ impl<T, K: SlabKey> Walk<T, K> {
     }
 
     #[inline(always)]
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.left
     }
 

@@ -14,6 +14,7 @@
 //! | the same without an allocator: in a static, on the stack, in a struct | [`KeySlabStorage`] |
 //! | an unbounded number, and growth that copies nothing | `grow_in_place` of its [builder](KeySlab::builder) (Linux, feature `os-memory`), or a [tracked slab](crate::Slab) |
 //! | more data about some of the values, stored apart from them | a [`SecondarySlab`] |
+//! | `Copy` values, and a way back to earlier states: rollback, speculation, backtracking | a [`CheckpointSlab`]: a frame costs what it changes |
 //! | keys that may be used after their value was removed | `KeySlab<T, `[`GenKey`]`>` |
 //! | several slabs whose keys must not be mixed up | a [`key_type!`](crate::key_type) for each |
 //! | owners that drop their value, or values shared while some are borrowed | a [tracked slab](crate::TrackedSlab) instead |
@@ -57,6 +58,7 @@
 // | `iter.rs`, `many.rs` | iteration, by reference and by value; operations on several values at once, or all |
 // | `restore.rs`, `snapshot.rs`, `as_map.rs` | values under keys they had; snapshots; the format of the `slab` crate |
 // | `growable.rs`, `bounded.rs`, `options.rs` | what differs between the kinds of slab, and the memory of a bounded slab in a static |
+// | `checkpoint.rs`, `undo_log.rs` | a slab that returns to earlier states, and the log of what changed |
 // | `secondary.rs` | more data about the values of another slab |
 
 #[cfg(feature = "serde")]
@@ -65,6 +67,8 @@ pub mod as_map;
 mod bounded;
 mod cell;
 mod cells;
+#[cfg(feature = "alloc")]
+mod checkpoint;
 mod generations;
 #[cfg(feature = "alloc")]
 mod growable;
@@ -79,6 +83,8 @@ mod restore;
 mod secondary;
 #[cfg(feature = "serde")]
 mod snapshot;
+#[cfg(feature = "alloc")]
+mod undo_log;
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -106,6 +112,8 @@ use crate::key::Key;
 #[doc(no_inline)]
 pub use crate::error::DisjointError;
 pub use bounded::{BoundedKeySlab, KeySlabStorage};
+#[cfg(feature = "alloc")]
+pub use checkpoint::{Checkpoint, CheckpointIterMut, CheckpointSlab, RewindError};
 #[cfg(feature = "alloc")]
 pub use growable::KeySlab;
 pub use insert::VacantEntry;

@@ -10,7 +10,8 @@
 //! | `copy.rs` | copies of few bytes, in line | arenas |
 //! | `filling.rs` | [`Filling`](filling::Filling): bytes of one owner that are being filled | byte arenas; rings of two threads |
 //! | `held.rs` | a value on its way to a cold function | arenas; pools; slabs |
-//! | `row.rs` | [`Row`](row::Row): a growable array of plain records | byte arenas; epochs |
+//! | `deque.rs` | [`Deque`](deque::Deque): a growable double-ended queue of plain records | key slabs with checkpoints |
+//! | `row.rs` | [`Row`](row::Row): a growable array of plain records | byte arenas; epochs; key slabs with checkpoints |
 //! | `touch.rs` | writing to every page; hints to the processor | `memory.rs`; slabs; pools; arenas; rings of two threads |
 //! | `report.rs` | [`Report`](report::Report): what memory was obtained | every family |
 //! | `chunk.rs` | chunks of equal cells by [`Layout`](core::alloc::Layout), touched | slabs, those of `sync/` and `epoch/` among them |
@@ -24,6 +25,8 @@ pub(crate) mod atomic;
 pub(crate) mod chunk;
 #[cfg(feature = "alloc")]
 pub(crate) mod copy;
+#[cfg(feature = "alloc")]
+pub(crate) mod deque;
 #[cfg(feature = "alloc")]
 pub(crate) mod filling;
 pub(crate) mod held;

@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use flatslab::key_slab::{InsertAtError, SecondarySlab};
+use flatslab::key_slab::{CheckpointSlab, InsertAtError, SecondarySlab};
 use flatslab::{
     AllocError, BoundedKeySlab, BoundedSlab, BuildError, GenKey, Key, KeySlab, Slab, Slot,
 };
@@ -503,5 +503,50 @@ fn a_snapshot_that_gets_no_memory_leaves_an_empty_slab() {
         // The slots, and the bits of the free ones.
         assert!(failures > 2, "{failures}");
         assert_eq!((&back, back.vacant_key()), (&slab, slab.vacant_key()));
+    });
+}
+
+#[test]
+fn a_checkpoint_slab_whose_log_is_refused_is_what_it_was() {
+    without_leak(|| {
+        let mut slab: CheckpointSlab<Wide, GenKey> = CheckpointSlab::with_key();
+        let mut states = Vec::new();
+        let mut failures = 0;
+        for number in 0..amount(200, 30) {
+            let (state, logged) = (slab.clone(), slab.logged_changes());
+            for fuse in 0.. {
+                let done = with_fuse(fuse, || match number % 3 {
+                    0 => slab.try_checkpoint().map(Some).map_err(|_| ()),
+                    1 => slab.try_insert(wide(number)).map(|_| None).map_err(|_| ()),
+                    _ => (slab.try_vacant_entry().map_err(|_| ())).map(|entry| {
+                        entry.insert(wide(number));
+                        None
+                    }),
+                });
+                if let Ok(checkpoint) = done {
+                    states.extend(checkpoint.map(|it| (it, state)));
+                    break;
+                }
+                failures += 1;
+                assert_eq!((&*slab, slab.logged_changes()), (&state, logged));
+            }
+            // Room that was made is enough.
+            if number % 5 == 0 {
+                slab.try_reserve_changes(slab.len()).unwrap();
+                let keys: Vec<_> = slab.keys().collect();
+                assert!(with_fuse(0, || slab.try_reserve_changes(keys.len())).is_ok());
+                with_fuse(0, || {
+                    slab.values_mut().for_each(|value| *value = wide(number));
+                    for key in keys.iter().step_by(2) {
+                        slab.remove(*key);
+                    }
+                });
+            }
+        }
+        assert!(failures > 10, "{failures}");
+        for (checkpoint, state) in states.into_iter().rev() {
+            with_fuse(0, || slab.rewind(checkpoint));
+            assert_eq!(*slab, state);
+        }
     });
 }

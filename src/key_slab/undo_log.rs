@@ -1,0 +1,392 @@
+//! The undo log of a slab: what its slots were before they changed.
+//!
+//! The first change of a slot after a checkpoint copies the slot's previous state into the log. A
+//! stamp for each slot says whether it is in the log since the last checkpoint; so a further change
+//! costs a load and a comparison, and a new checkpoint costs a new stamp, not a walk over the slots.
+//!
+//! The log has two queues: which slot changed and what version it had, in 8 bytes; and the values of
+//! those slots that had one. So an insertion takes no room for a value. A third queue has the marks:
+//! for each checkpoint that is kept, where its part of the log begins, and the numbers of the slab.
+//!
+//! # Invariants
+//!
+//! * `logged-once`: let the *last mark* be the newest checkpoint that is kept. A slot that was used
+//!   at the last mark and whose stamp is not `stamp` is as it was then. One whose stamp is `stamp`
+//!   is in the log after the last mark exactly once, with the state that it had at the mark, or it
+//!   was not used then. For each older mark, the same holds of the state at the next mark and of the
+//!   log between the two. Without a mark there is nothing in the log.
+//! * `untouched-free`: a slot that the log has without a value was free at its mark. If the log after
+//!   the last mark has `n` of them, all but the last `n` of the free indices at the mark are still
+//!   where they were, at the bottom of the stack, and their slots do not have the current stamp;
+//!   the slots of all indices above have it. The log has the `n` in the order in which they were
+//!   popped.
+//! * `stamped-slots`: there is a stamp for each used slot. No slot has the current stamp when it
+//!   begins.
+//! * `kept-capacity`: the capacity of the slab never falls, so each slot that was used at a mark is
+//!   below it. A slot that was used at the last mark and is not any more is in the log after it.
+
+use crate::error::AllocError;
+use crate::raw::atomic::{Count, Ordering};
+use crate::raw::deque::Deque;
+use crate::raw::memory;
+use crate::raw::row::Row;
+use crate::raw::source::Source;
+
+/// A slot before it changed.
+#[derive(Clone, Copy)]
+struct Change {
+    index: u32,
+    /// Odd if the slot had a value, which is in the queue of values then.
+    version: u32,
+}
+
+/// The state of the slab at a checkpoint, apart from its slots.
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    pub(super) number: u64,
+    /// The ends of the two queues.
+    changes: u64,
+    values: u64,
+    pub(super) used: u32,
+    pub(super) free: u32,
+    pub(super) retired: u32,
+}
+
+/// The undo log of a slab: see the [module](self).
+pub(super) struct UndoLog<T: Copy> {
+    changes: Deque<Change>,
+    values: Deque<T>,
+    marks: Deque<Mark>,
+    /// For each slot the stamp with which it was logged last; 0 if it was not.
+    stamps: Row<u32>,
+    /// The stamp of the slots that are logged since the last mark, from 1 on.
+    stamp: u32,
+    /// The slot whose stamp was cleared last.
+    cleared: usize,
+    /// The number of this slab, from 1 on; 0 before its first checkpoint.
+    slab: usize,
+    /// The number of the next checkpoint.
+    next: u64,
+}
+
+// SAFETY: the stamps are its own, like the queues.
+unsafe impl<T: Copy + Send> Send for UndoLog<T> {}
+// SAFETY: only functions that take `&mut self` write to the stamps or replace their memory.
+unsafe impl<T: Copy + Sync> Sync for UndoLog<T> {}
+
+/// How many slabs have had a checkpoint. Where pointers have 32 bits the number can start again,
+/// and a checkpoint can be mistaken for one of another slab: no memory safety depends on it.
+static SLABS: Count = Count::new(0);
+
+impl<T: Copy> UndoLog<T> {
+    /// An empty log, whose memory is allocated globally.
+    pub(super) const fn new() -> Self {
+        const {
+            Self::with(
+                Source::GLOBAL,
+                Source::GLOBAL,
+                Source::GLOBAL,
+                Source::GLOBAL,
+            )
+        }
+    }
+
+    /// An empty log.
+    pub(super) fn new_in(source: &Source) -> Self {
+        let clone = || source.clone();
+        Self::with(clone(), clone(), clone(), clone())
+    }
+
+    /// An empty log with a source for each of its parts.
+    const fn with(changes: Source, values: Source, marks: Source, stamps: Source) -> Self {
+        UndoLog {
+            changes: Deque::new(changes),
+            values: Deque::new(values),
+            marks: Deque::new(marks),
+            stamps: Row::new(stamps),
+            stamp: 1,
+            cleared: 0,
+            slab: 0,
+            next: 0,
+        }
+    }
+
+    /// Returns `true` if a change of the slot is logged since the last mark, or need not be.
+    #[inline(always)]
+    pub(super) fn is_logged(&self, index: usize) -> bool {
+        self.stamps.get(index) == Some(self.stamp)
+    }
+
+    /// Logs a slot with a value, before it changes.
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn log_value(&mut self, index: usize, version: u32, value: &T) {
+        if !self.is_logged(index) {
+            self.log_first(index, version | 1, Some(value));
+        }
+    }
+
+    /// Logs a slot that is not logged yet.
+    ///
+    /// # Panics
+    ///
+    /// If its slot is not used; aborts if the allocator refuses. Nothing has changed then.
+    #[inline]
+    #[track_caller]
+    pub(super) fn log_first(&mut self, index: usize, version: u32, value: Option<&T>) {
+        debug_assert!((version % 2 == 1) == value.is_some());
+        if self.marks.len() > 0 {
+            if let Err(error) = self.try_reserve_changes(1) {
+                memory::fail(error);
+            }
+        }
+        // Before the queues: it panics if there is no stamp.
+        self.stamps.set(index, self.stamp);
+        if self.marks.len() > 0 {
+            let index = index as u32;
+            self.changes.push(Change { index, version });
+            if let Some(value) = value {
+                self.values.push(*value);
+            }
+        }
+    }
+
+    /// Stamps the first slot that is not used, so that no change of it is logged until the next
+    /// mark: rewinding ends the use of the slot.
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn stamp_fresh(&mut self, used: usize) {
+        if used < self.stamps.len() {
+            self.stamps.set(used, self.stamp);
+        } else {
+            if let Err(error) = self.try_reserve_stamps(used + 1) {
+                memory::fail(error);
+            }
+            self.stamps.push(self.stamp);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn try_reserve_stamps(&mut self, slots: usize) -> Result<(), AllocError> {
+        if slots <= self.stamps.capacity() {
+            return Ok(());
+        }
+        self.stamps.try_reserve(slots)
+    }
+
+    /// Makes room for one change of a slab with this many used slots.
+    #[inline(always)]
+    pub(super) fn try_reserve_change(&mut self, used: usize) -> Result<(), AllocError> {
+        self.try_reserve_stamps(used + 1)?;
+        match self.marks.len() {
+            0 => Ok(()),
+            _ => self.try_reserve_changes(1),
+        }
+    }
+
+    /// Makes room for this many changes more.
+    #[inline(always)]
+    pub(super) fn try_reserve_changes(&mut self, changes: usize) -> Result<(), AllocError> {
+        self.changes.try_reserve(changes)?;
+        self.values.try_reserve(changes)
+    }
+
+    /// Begins another stamp, which no slot has (`stamped-slots`).
+    ///
+    /// A stamp begins again after 2^32 − 1 others. A slot that still had it would be taken for one
+    /// that is logged. So each call clears the stamp of one slot: all of the fewer than 2^30 slots
+    /// have had their turn by then, more than once.
+    pub(super) fn begin_stamp(&mut self) {
+        self.stamp = self.stamp.checked_add(1).unwrap_or(1);
+        self.cleared += 1;
+        if self.cleared >= self.stamps.len() {
+            self.cleared = 0;
+        }
+        if self.cleared < self.stamps.len() {
+            self.stamps.set(self.cleared, 0);
+        }
+    }
+
+    /// Stamps the slots of a slab, none of which is logged.
+    pub(super) fn try_add_stamps(&mut self, used: usize) -> Result<(), AllocError> {
+        self.stamps.try_reserve(used)?;
+        for _ in self.stamps.len()..used {
+            self.stamps.push(0);
+        }
+        Ok(())
+    }
+
+    /// Adds a mark, and returns its number.
+    ///
+    /// # Errors
+    ///
+    /// If the source refuses: nothing has changed.
+    pub(super) fn try_mark(
+        &mut self,
+        used: usize,
+        free: usize,
+        retired: u32,
+    ) -> Result<u64, AllocError> {
+        self.marks.try_reserve(1)?;
+        if self.slab == 0 {
+            // Relaxed: each number is taken once, and no other memory is published with it.
+            self.slab = SLABS.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
+        }
+        let number = self.next;
+        self.next += 1;
+        self.marks.push(Mark {
+            number,
+            changes: self.changes.end(),
+            values: self.values.end(),
+            used: used as u32,
+            free: free as u32,
+            retired,
+        });
+        self.begin_stamp();
+        Ok(number)
+    }
+
+    /// The number of the slab; 0 before its first mark.
+    pub(super) fn slab(&self) -> usize {
+        self.slab
+    }
+
+    pub(super) fn last_mark(&self) -> Option<Mark> {
+        self.marks.last()
+    }
+
+    /// Returns `true` if a mark has this number. O(newer marks).
+    pub(super) fn has_mark(&self, number: u64) -> bool {
+        // The numbers of marks rise, so the first that is not newer decides.
+        let newest_first = (0..self.marks.len()).rev().map(|at| self.marks.get(at));
+        let found = newest_first.flatten().find(|mark| mark.number <= number);
+        found.is_some_and(|mark| mark.number == number)
+    }
+
+    /// Drops the last mark, after which nothing is logged any more.
+    pub(super) fn drop_last_mark(&mut self) {
+        let mark = self.marks.pop();
+        debug_assert!(mark.is_none_or(|mark| mark.changes == self.changes.end()));
+    }
+
+    /// Drops all marks but the last `count`, and their part of the log. O(1).
+    pub(super) fn keep_last(&mut self, count: usize) {
+        let Some(dropped) = self.marks.len().checked_sub(count) else {
+            return;
+        };
+        let (changes, values) = match self.marks.get(dropped) {
+            Some(oldest) => (oldest.changes, oldest.values),
+            None => (self.changes.end(), self.values.end()),
+        };
+        self.marks.drop_before(self.marks.end() - count as u64);
+        self.changes.drop_before(changes);
+        self.values.drop_before(values);
+    }
+
+    /// Returns how many slots were free at the last mark, which this is, and were filled since
+    /// (`untouched-free`).
+    pub(super) fn popped_since(&self, mark: Mark) -> usize {
+        let changes = self.changes.end() - mark.changes;
+        (changes - (self.values.end() - mark.values)) as usize
+    }
+
+    /// Removes the last change since the last mark, which this is: a slot, its version, and its
+    /// value.
+    #[inline(always)]
+    pub(super) fn pop_since(&mut self, mark: Mark) -> Option<(usize, u32, Option<T>)> {
+        if self.changes.end() == mark.changes {
+            return None;
+        }
+        let Change { index, version } = self.changes.pop()?;
+        let value = match version % 2 {
+            0 => None,
+            _ => self.values.pop(),
+        };
+        Some((index as usize, version, value))
+    }
+
+    /// The number of marks.
+    #[inline]
+    pub(super) fn marks(&self) -> usize {
+        self.marks.len()
+    }
+
+    /// The number of changes.
+    #[inline]
+    pub(super) fn changes(&self) -> usize {
+        self.changes.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let queues = self.changes.bytes() + self.values.bytes() + self.marks.bytes();
+        queues + self.stamps.bytes()
+    }
+}
+
+/// The check of the invariants.
+#[cfg(any(test, fuzzing))]
+impl<T: Copy> UndoLog<T> {
+    /// Panics if an invariant does not hold of a slab with this many used slots, of which these are
+    /// on the stack.
+    pub(super) fn check(&self, used: usize, free: &[u32]) {
+        assert!(self.stamps.len() >= used, "stamped-slots");
+        let Some(mark) = self.last_mark() else {
+            assert_eq!(
+                self.changes() + self.values.len(),
+                0,
+                "logged-once: no mark"
+            );
+            return;
+        };
+        let since = self.changes.len() - (self.changes.end() - mark.changes) as usize;
+        let mut slots = alloc::collections::BTreeSet::new();
+        for change in (since..self.changes.len()).filter_map(|at| self.changes.get(at)) {
+            assert!(slots.insert(change.index), "logged-once: twice");
+            assert!(self.is_logged(change.index as usize), "logged-once: stamp");
+            assert!(change.index < mark.used, "logged-once: not used");
+        }
+        for index in 0..mark.used {
+            let is_logged = self.is_logged(index as usize);
+            assert_eq!(is_logged, slots.contains(&index), "logged-once: {index}");
+            assert!(is_logged || (index as usize) < used, "kept-capacity");
+        }
+        let untouched = mark.free as usize - self.popped_since(mark);
+        for (at, &index) in free.iter().enumerate() {
+            let is_touched = self.is_logged(index as usize);
+            assert_eq!(is_touched, at >= untouched, "untouched-free: {index}");
+        }
+        assert!(free.len() >= untouched, "untouched-free");
+    }
+
+    #[cfg(test)]
+    pub(super) fn begin_stamps_at(&mut self, stamp: u32) {
+        self.stamp = stamp;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_slot_has_a_stamp_that_begins_again() {
+        let mut log = UndoLog::<u64>::new();
+        log.try_mark(0, 0, 0).unwrap();
+        (0..5).for_each(|used| log.stamp_fresh(used));
+        let old = log.stamp;
+        assert!((0..5).all(|slot| log.is_logged(slot)));
+        // As many as slots, and not one less, clear all stamps.
+        for begun in 1..=5 {
+            log.begin_stamp();
+            let left = (0..5).filter(|&slot| log.stamps.get(slot) == Some(old));
+            assert_eq!(left.count(), 5 - begun);
+        }
+        // 0 is the stamp of a slot that was not logged.
+        log.begin_stamps_at(u32::MAX - 1);
+        for stamp in [u32::MAX, 1, 2] {
+            log.begin_stamp();
+            assert_eq!(log.stamp, stamp);
+            assert!((0..5).all(|slot| !log.is_logged(slot)));
+        }
+    }
+}

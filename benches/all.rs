@@ -9,13 +9,14 @@ use flatslab_benches::arguments::Arguments;
 use flatslab_benches::record::Record;
 
 /// The benches, and the features with which each is built.
-const BENCHES: [(&str, &str); 14] = [
+const BENCHES: [(&str, &str); 15] = [
     ("cycles", ""),
     ("growth", "allocators"),
     ("malloc", "allocators"),
     ("lives", "allocators"),
     ("intrusive", "allocators"),
     ("heaps", "allocators"),
+    ("checkpoints", "allocators"),
     ("pages", "allocators"),
     ("bytes", "allocators"),
     ("arena", "allocators"),

@@ -31,7 +31,8 @@ const PLAN: Plan = Plan {
 
 const COPIES: &str = "KeySlab, clone_from";
 
-/// The part of the values that changes in a frame, in percent.
+/// The part of the values that changes in a frame, in percent: by key, in random order, or all of
+/// them in one walk.
 const PARTS: [usize; 3] = [1, 10, 100];
 
 /// Each in ticks of a frame.
@@ -88,6 +89,9 @@ trait State {
     fn remove(&mut self, key: Key);
     fn change(&mut self, key: Key, change: impl FnOnce(&mut Self::Value));
 
+    /// Changes all values, in the order of their slots.
+    fn change_all(&mut self, change: impl FnMut(&mut Self::Value));
+
     /// Saves the state at the beginning of a frame, and gives up the oldest one.
     fn save(&mut self);
 
@@ -113,6 +117,11 @@ macro_rules! forward {
         #[inline(always)]
         fn change(&mut self, key: Key, change: impl FnOnce(&mut V)) {
             change(&mut self.slab[key]);
+        }
+
+        #[inline(always)]
+        fn change_all(&mut self, change: impl FnMut(&mut V)) {
+            self.slab.values_mut().for_each(change);
         }
 
         fn slab(&self) -> &KeySlab<V> {
@@ -282,7 +291,7 @@ fn numbers<S: State>(state: &S) -> (Vec<(Key, u64)>, [Key; 3]) {
     (all, [(); 3].map(|()| slab.insert(S::Value::of(0))))
 }
 
-/// Times frames that change values in random order.
+/// Times frames.
 fn turn<S: State>(mut setting: Setting) -> Turn {
     let mut state = S::new();
     let mut keys: Vec<_> = (0..setting.live)
@@ -305,8 +314,12 @@ fn turn<S: State>(mut setting: Setting) -> Turn {
                 at += part;
                 let begun = clock::start();
                 state.save();
-                for &key in changed {
-                    state.change(key, |value| *value.number_mut() += 1);
+                if percent == 100 {
+                    state.change_all(|value| *value.number_mut() += 1);
+                } else {
+                    for &key in changed {
+                        state.change(key, |value| *value.number_mut() += 1);
+                    }
                 }
                 if !is_kept {
                     state.roll_back();

@@ -146,6 +146,7 @@
 //! | `touch_ahead` | the number of slots whose memory is touched at once, by the insertion that reaches the first of them | |
 //! | `shrink_to_fit` | frees unused memory; visits every slot | `trim`, `shrink` |
 //! | `reclaim` | frees the slots that other threads returned, and drops the values that they retired | |
+//! | `checkpoint`, `rewind` | notes the present state, and returns to it: an [`Arena`](bump::Arena) frees what was allocated since, a [`CheckpointSlab`](key_slab::CheckpointSlab) undoes every change | `savepoint`, `rollback`, `roll_back` |
 //! | `clear` | drops all values | |
 //! | `reset` | frees everything at once, and drops no value | |
 //! | `capacity` | the number of values there is room for | |

@@ -18,7 +18,7 @@ use std::path::Path;
 use flatslab::bump::{AllocOrInitError, Arena};
 use flatslab::bytes::{ByteArena, LocError, RequestError, SharedError};
 use flatslab::epoch::{EpochBytes, EpochError, EpochSlab, InsertError};
-use flatslab::key_slab::{InsertAtError, SecondarySlab};
+use flatslab::key_slab::{CheckpointSlab, InsertAtError, RewindError, SecondarySlab};
 use flatslab::memory::{PageOption, Reason, Shortfall};
 use flatslab::pool::Pool;
 use flatslab::sync::{PushError, SpscRing};
@@ -149,6 +149,8 @@ fn errors(to: &mut Messages) {
     }
     to.error("DisjointError", &DisjointError::Missing);
     to.error("DisjointError", &DisjointError::Overlapping);
+    to.error("RewindError", &RewindError::OtherSlab);
+    to.error("RewindError", &RewindError::Dropped);
     for error in [
         InsertError::Closing(()),
         InsertError::Closed(()),
@@ -268,6 +270,10 @@ fn panics(to: &mut Messages) {
     to.panic("SecondarySlab::insert", || {
         SecondarySlab::new().insert(&keys, key, 7)
     });
+    let mut rewound = CheckpointSlab::<u64>::new();
+    let checkpoint = rewound.checkpoint();
+    rewound.keep_last(0);
+    to.panic("CheckpointSlab::rewind", || rewound.rewind(checkpoint));
     let mut bounded = BoundedKeySlab::with_capacity(1);
     to.panic("PlainSlab::extend", || {
         bounded.extend([(Key::from_raw(3), 7)])

@@ -72,6 +72,11 @@ pub fn sections(record: &Record, bench: &str) -> Vec<Section> {
             "Queues of jobs by time: time of one step",
             heaps(record),
         )],
+        CHECKPOINTS => vec![(
+            "checkpoints",
+            "Frames that are saved: 16,384 values of 64 bytes",
+            saved(record),
+        )],
         _ => Vec::new(),
     }
 }
@@ -99,6 +104,7 @@ fn heaps(record: &Record) -> String {
 }
 
 const INTRUSIVE: &str = "intrusive";
+const CHECKPOINTS: &str = "checkpoints";
 
 /// Queues of linked values, small ones and large ones.
 fn linked(record: &Record) -> String {
@@ -118,6 +124,27 @@ fn linked(record: &Record) -> String {
         "PoolBox, linked",
         "BoundedSlab, by key",
         "KeySlab, by key",
+    ];
+    by_subject(record, "", &subjects, &columns)
+}
+
+/// Frames that change a part of the values.
+fn saved(record: &Record) -> String {
+    let of = |row| of_bench(CHECKPOINTS, row, (1 << 14, 64));
+    let columns = [
+        ("saved, 1 % changed", of("FRAME 1 %")),
+        ("10 %", of("FRAME 10 %")),
+        ("all", of("FRAME 100 %")),
+        ("saved and undone, 1 %", of("ROLLBACK 1 %")),
+        ("10 %", of("ROLLBACK 10 %")),
+        ("all", of("ROLLBACK 100 %")),
+    ];
+    let columns = columns.map(|(name, case)| (name, case, Metric::Ticks));
+    let subjects = [
+        "CheckpointSlab",
+        "KeySlab, clone_from",
+        "KeySlab, clone",
+        "KeySlab, not saved",
     ];
     by_subject(record, "", &subjects, &columns)
 }

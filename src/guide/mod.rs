@@ -17,7 +17,7 @@
 //! | use slabs and pools without an allocator | [`firmware`] |
 //! | set up a Linux machine for low latency | [`linux`] |
 //! | pass values between threads, and wait for them | [`threads`] |
-//! | restart from a snapshot, or keep a standby | [`snapshots`] |
+//! | restart from a snapshot, keep a standby, or roll a simulation back | [`snapshots`] |
 //! | watch a running program: figures for Prometheus and Grafana | [`metrics`] |
 //! | read the tables of the benches | [`tables`] |
 //!

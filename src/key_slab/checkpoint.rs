@@ -54,9 +54,9 @@ use super::{BoundedKeySlab, GenKey, KeySlab, SecondarySlab};
 /// - The log grows as a `Vec` does. After
 ///   [`try_reserve_changes`](Self::try_reserve_changes) the next changes do not allocate for it.
 ///
-/// If most values change between two checkpoints, a copy of the slab
-/// ([`clone_from`](Clone::clone_from)) takes about as long; see the
-/// [guide](crate::guide::snapshots).
+/// If more than about a third of the values change between two checkpoints, a copy of the slab
+/// ([`clone_from`](Clone::clone_from)) takes less time. The guide's page about snapshots compares
+/// them, and has a simulation with a window of frames.
 ///
 /// # Keys of values that were undone
 ///

@@ -4,8 +4,9 @@
 //!
 //! * `odd-version`: a [`Versioned`] cell has a value exactly if its version is odd.
 //! * `rising-version`: a version never falls, and a value gets a version above all that its cell
-//!   had before, with three exceptions: a detached value that is put back gets its version again,
-//!   [`reset_generations`](super::KeySlab::reset_generations) resets versions, and in a slab whose
+//!   had before, with four exceptions: a detached value that is put back gets its version again,
+//!   [`reset_generations`](super::KeySlab::reset_generations) resets versions, a
+//!   `CheckpointSlab` that is rewound has the versions of its checkpoint, and in a slab whose
 //!   generations wrap the last version is followed by 0. Memory safety does not depend on this:
 //!   `odd-version` alone says whether there is a value.
 //! * `retired-version`: a vacant cell of version [`RETIRED`] gets no value any more, unless

@@ -37,8 +37,9 @@ use super::{BoundedKeySlab, GenKey, KeySlab, SecondarySlab};
 /// after it copies the slot's previous value, so a frame costs what it changes, not what there is.
 ///
 /// Everything that only reads is done through [`Deref`], as with a [`KeySlab`]: `get`, `iter`,
-/// `contains`, `slab[key]`. Methods that change values have the names that they have there. A slab
-/// of its own type keeps the cost away from every other: a [`KeySlab`] has no log and no stamps.
+/// `contains`, `slab[key]`; `clone` returns a plain slab. Methods that change values have the names
+/// that they have there. A type of its own keeps the cost away from every other slab: a [`KeySlab`]
+/// has no log and no stamps.
 ///
 /// The second parameter is the type of the keys, the third the kind of memory:
 /// [`from`](Self::from) takes any slab, a [`BoundedKeySlab`] among them.
@@ -205,7 +206,8 @@ impl<T: Copy, K: SlabKey> CheckpointSlab<T, K> {
     /// let checkpoint = slab.checkpoint();
     /// let key = slab.insert(7);
     /// slab.rewind(checkpoint);
-    /// assert_eq!((slab.get(key), slab.insert(8)), (None, key));
+    /// assert!(!slab.contains(key));
+    /// assert_eq!(slab.insert(8), key);
     /// ```
     #[inline]
     #[track_caller]

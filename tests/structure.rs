@@ -24,7 +24,8 @@ const IMPORTS: [(&str, &[&str]); 10] = [
 
 /// Features and crates that comments and documents name: they look like invariants.
 const NO_INVARIANTS: &str = "allocator-api2 crossbeam-channel crossbeam-epoch crossbeam-queue \
-                             go-slab intrusive-collections nexus-slab os-memory sharded-slab temporal-slab";
+                             go-slab intrusive-collections nexus-slab os-memory priority-queue \
+                             sharded-slab temporal-slab";
 
 /// Those of the benches are not in the package.
 const DOCUMENTS: &str = "DESIGN.md BENCHMARKS.md README.md benches/ATTEMPTS.md benches/ROWS.md";

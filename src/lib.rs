@@ -50,6 +50,7 @@
 //! | the same without a bound | [`Slab`]: grows by chunks and copies nothing. For values of up to 64 bytes, fewer than one insertion in a thousand waits for memory |
 //! | one owner of a value | [`Slot`]: drops its value like `Box`, and refuses access to a value that was removed |
 //! | one owner, and access as through a pointer | [`SlotBox`]: holds the exclusive borrow for as long as it lives |
+//! | owners of values of different types in one collection | [`unsize!`]: a [`PoolBox`](pool::PoolBox)`<dyn Trait>` or a [`DynSlotBox`]`<dyn Trait>` |
 //! | links, tables, many references to a value | [`Key`]: 4 bytes, checked on every access |
 //! | values that you would keep in `slab` or `slotmap` | [`KeySlab`]; with a fixed capacity, [`BoundedKeySlab`] |
 //! | keys that may be used after their value was removed | `KeySlab<T, `[`GenKey`]`>` |
@@ -221,6 +222,8 @@ mod slab;
 mod stats;
 #[cfg(feature = "alloc")]
 pub mod sync;
+#[doc(hidden)]
+pub mod unsizing;
 
 #[cfg(feature = "alloc")]
 pub use builder::Builder;
@@ -239,6 +242,8 @@ pub use key_slab::KeySlab;
 pub use key_slab::{BoundedKeySlab, GenKey, PlainSlab};
 #[cfg(feature = "alloc")]
 pub use slab::bounded::{Bounded, BoundedSlab};
+#[cfg(feature = "alloc")]
+pub use slab::dyn_slot_box::DynSlotBox;
 #[cfg(feature = "alloc")]
 pub use slab::growable::{Growable, Slab};
 #[cfg(feature = "alloc")]

@@ -5,7 +5,7 @@ use core::cmp;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
-use core::mem::MaybeUninit;
+use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::{Deref, DerefMut};
 use core::pin::Pin;
 use core::ptr::NonNull;
@@ -15,10 +15,14 @@ use super::Heap;
 use super::memory::Memory;
 use super::memory::{PoolMemory, Vacated};
 use crate::raw::touch::prefetch;
+use crate::unsizing::{Coercion, Unsize};
 
 /// The owner of a value in a [`Pool`](super::Pool): dropping it drops the value and frees its cell.
 ///
 /// It is one pointer, 8 bytes, or two for a pool in a [`PoolStorage`](super::PoolStorage).
+///
+/// [`unsize!`](crate::unsize) turns it into a box of a trait object or a slice, such as
+/// `PoolBox<'p, dyn Event>`, which is 8 bytes larger.
 ///
 /// A box borrows its pool. So it cannot outlive the pool, and its cell is freed once, in the right
 /// pool. Its functions are associated functions, like those of `Box`, so that they hide no method
@@ -41,7 +45,7 @@ use crate::raw::touch::prefetch;
 /// assert!(pool.is_empty());
 /// ```
 #[must_use = "dropping a box drops its value"]
-pub struct PoolBox<'p, T, M: PoolMemory = Heap> {
+pub struct PoolBox<'p, T: ?Sized, M: PoolMemory = Heap> {
     /// Has the provenance of the pool's memory.
     value: NonNull<T>,
     way: M::Way,
@@ -56,16 +60,17 @@ const _: () = {
 };
 
 /// Moving the box does not move the value.
-impl<T, M: PoolMemory> Unpin for PoolBox<'_, T, M> {}
+impl<T: ?Sized, M: PoolMemory> Unpin for PoolBox<'_, T, M> {}
 
 // SAFETY: a shared box gives shared access to the value, and to nothing of the pool.
-unsafe impl<T: Sync, M: PoolMemory> Sync for PoolBox<'_, T, M> {}
+unsafe impl<T: Sync + ?Sized, M: PoolMemory> Sync for PoolBox<'_, T, M> {}
 
-impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
+impl<'p, T: ?Sized, M: PoolMemory> PoolBox<'p, T, M> {
     /// # Safety
     ///
     /// The caller owns the cell (`cell-owner`), which holds a value of `T`, and gives it up. The
-    /// cell and the way are valid for [`Memory::free`], for all of `'p`.
+    /// cell and the way are valid for [`Memory::free`] with the layout of the value, for all of
+    /// `'p`.
     #[inline(always)]
     pub(super) unsafe fn new(value: NonNull<T>, way: M::Way) -> Self {
         PoolBox {
@@ -82,59 +87,6 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
         parts
     }
 
-    /// Moves the value out and frees its cell.
-    ///
-    /// # Complexity
-    ///
-    /// O(1), one copy of the value; does not allocate.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::pool::{Pool, PoolBox};
-    ///
-    /// let pool = Pool::with_capacity(1);
-    /// let boxed = pool.alloc(7);
-    /// assert_eq!(PoolBox::into_inner(boxed), 7);
-    /// ```
-    #[inline]
-    #[doc(alias("free", "remove"))]
-    pub fn into_inner(boxed: Self) -> T {
-        let (value, way) = Self::into_parts(boxed);
-        // SAFETY: the box owned the cell, and is forgotten: the value is read once, and the
-        // cell is freed once.
-        unsafe {
-            let read = value.read();
-            drop(Vacated::<T, M>::new(value, way));
-            read
-        }
-    }
-
-    /// Moves the value out and keeps the cell, which can be [written](PoolBox::write) again.
-    ///
-    /// # Complexity
-    ///
-    /// O(1), one copy of the value; does not allocate.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::pool::{Pool, PoolBox};
-    ///
-    /// let pool = Pool::with_capacity(1);
-    /// let (old, vacant) = PoolBox::take(pool.alloc(7));
-    /// let boxed = PoolBox::write(vacant, old + 1);
-    /// assert_eq!(*boxed, 8);
-    /// ```
-    #[inline]
-    #[doc(alias = "remove")]
-    pub fn take(boxed: Self) -> (T, PoolBox<'p, MaybeUninit<T>, M>) {
-        let (value, way) = Self::into_parts(boxed);
-        // SAFETY: the box owned the cell, and is forgotten: the value is read once. The new box
-        // is the cell's only owner; its value may be uninitialised.
-        unsafe { (value.read(), PoolBox::new(value.cast(), way)) }
-    }
-
     /// Prefetches the value into the cache. O(1). This is only a hint.
     ///
     /// ```
@@ -146,7 +98,7 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
     /// ```
     #[inline(always)]
     pub fn prefetch(boxed: &Self) {
-        prefetch(boxed.value.cast(), size_of::<T>());
+        prefetch(boxed.value.cast(), size_of_val(&**boxed));
     }
 
     /// Gives up ownership of the value, and returns a reference to it. O(1).
@@ -174,6 +126,61 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
         // SAFETY: the cell's only owner is this reference. The pool is borrowed for
         // `'p`, so its memory stays, and no reset makes the cell free.
         unsafe { value.as_mut() }
+    }
+}
+
+impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
+    /// Moves the value out and frees its cell.
+    ///
+    /// # Complexity
+    ///
+    /// O(1), one copy of the value; does not allocate.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::{Pool, PoolBox};
+    ///
+    /// let pool = Pool::with_capacity(1);
+    /// let boxed = pool.alloc(7);
+    /// assert_eq!(PoolBox::into_inner(boxed), 7);
+    /// ```
+    #[inline]
+    #[doc(alias("free", "remove"))]
+    pub fn into_inner(boxed: Self) -> T {
+        let (value, way) = Self::into_parts(boxed);
+        // SAFETY: the box owned the cell, and is forgotten: the value is read once, and the
+        // cell is freed once.
+        unsafe {
+            let read = value.read();
+            drop(Vacated::<MaybeUninit<T>, M>::new(value.cast(), way));
+            read
+        }
+    }
+
+    /// Moves the value out and keeps the cell, which can be [written](PoolBox::write) again.
+    ///
+    /// # Complexity
+    ///
+    /// O(1), one copy of the value; does not allocate.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::{Pool, PoolBox};
+    ///
+    /// let pool = Pool::with_capacity(1);
+    /// let (old, vacant) = PoolBox::take(pool.alloc(7));
+    /// let boxed = PoolBox::write(vacant, old + 1);
+    /// assert_eq!(*boxed, 8);
+    /// ```
+    #[inline]
+    #[doc(alias = "remove")]
+    pub fn take(boxed: Self) -> (T, PoolBox<'p, MaybeUninit<T>, M>) {
+        let (value, way) = Self::into_parts(boxed);
+        // SAFETY: the box owned the cell, and is forgotten: the value is read once. The new box
+        // is the cell's only owner; its value may be uninitialised.
+        unsafe { (value.read(), PoolBox::new(value.cast(), way)) }
     }
 
     /// Turns the box into a pointer to its value, for an intrusive collection. O(1).
@@ -220,7 +227,7 @@ impl<T> PoolBox<'_, T> {
     }
 }
 
-impl<T, M: PoolMemory> PoolBox<'static, T, M> {
+impl<T: ?Sized, M: PoolMemory> PoolBox<'static, T, M> {
     /// Pins the value in its cell, without moving it. O(1).
     ///
     /// The pool must be borrowed for `'static`: [leaked](super::Pool::leak) or
@@ -242,6 +249,19 @@ impl<T, M: PoolMemory> PoolBox<'static, T, M> {
         // moves nothing, and whose drop drops it in place before the cell is freed. The pool
         // is borrowed for `'static`, so the cell of a box that is forgotten stays taken.
         unsafe { Pin::new_unchecked(boxed) }
+    }
+}
+
+impl<'p, T: ?Sized, U: ?Sized, M: PoolMemory> Unsize<U> for PoolBox<'p, T, M> {
+    type Value = T;
+    type Output = PoolBox<'p, U, M>;
+
+    #[inline(always)]
+    fn unsize(self, coercion: Coercion<T, U>) -> Self::Output {
+        let (value, way) = Self::into_parts(self);
+        // SAFETY: the box owned the cell, and is forgotten. The pointer is to the same value, with
+        // its provenance, and tells the value's layout (`unsized-alike`).
+        unsafe { PoolBox::new(coercion.apply(value), way) }
     }
 }
 
@@ -295,7 +315,7 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, MaybeUninit<T>, M> {
     }
 }
 
-impl<T, M: PoolMemory> Deref for PoolBox<'_, T, M> {
+impl<T: ?Sized, M: PoolMemory> Deref for PoolBox<'_, T, M> {
     type Target = T;
 
     #[inline(always)]
@@ -305,7 +325,7 @@ impl<T, M: PoolMemory> Deref for PoolBox<'_, T, M> {
     }
 }
 
-impl<T, M: PoolMemory> DerefMut for PoolBox<'_, T, M> {
+impl<T: ?Sized, M: PoolMemory> DerefMut for PoolBox<'_, T, M> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: the box owns the value, and is borrowed exclusively.
@@ -314,88 +334,91 @@ impl<T, M: PoolMemory> DerefMut for PoolBox<'_, T, M> {
 }
 
 /// Drops the value and frees its cell, even if the value's destructor panics.
-impl<T, M: PoolMemory> Drop for PoolBox<'_, T, M> {
+impl<T: ?Sized, M: PoolMemory> Drop for PoolBox<'_, T, M> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: the box owned the cell, and is not used any more. While the destructor runs
-        // the cell is taken, so no allocation gets it; it is freed when `_vacated` is dropped.
+        // the cell is taken, so no allocation gets it; it is freed when `_vacated` is dropped. The
+        // layout of the value is that for which its pool was made, also of an unsized value
+        // (`unsized-alike`).
         unsafe {
-            let _vacated = Vacated::<T, M>::new(self.value, self.way);
+            let cell = NonNull::new_unchecked(self.value.as_ptr() as *mut ManuallyDrop<T>);
+            let _vacated = Vacated::<_, M>::new(cell, self.way);
             self.value.drop_in_place();
         }
     }
 }
 
-impl<T, M: PoolMemory> AsRef<T> for PoolBox<'_, T, M> {
+impl<T: ?Sized, M: PoolMemory> AsRef<T> for PoolBox<'_, T, M> {
     fn as_ref(&self) -> &T {
         self
     }
 }
 
-impl<T, M: PoolMemory> AsMut<T> for PoolBox<'_, T, M> {
+impl<T: ?Sized, M: PoolMemory> AsMut<T> for PoolBox<'_, T, M> {
     fn as_mut(&mut self) -> &mut T {
         self
     }
 }
 
-impl<T, M: PoolMemory> Borrow<T> for PoolBox<'_, T, M> {
+impl<T: ?Sized, M: PoolMemory> Borrow<T> for PoolBox<'_, T, M> {
     fn borrow(&self) -> &T {
         self
     }
 }
 
-impl<T, M: PoolMemory> BorrowMut<T> for PoolBox<'_, T, M> {
+impl<T: ?Sized, M: PoolMemory> BorrowMut<T> for PoolBox<'_, T, M> {
     fn borrow_mut(&mut self) -> &mut T {
         self
     }
 }
 
 /// Compares the values.
-impl<T: PartialEq, M: PoolMemory> PartialEq for PoolBox<'_, T, M> {
+impl<T: PartialEq + ?Sized, M: PoolMemory> PartialEq for PoolBox<'_, T, M> {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
     }
 }
 
-impl<T: Eq, M: PoolMemory> Eq for PoolBox<'_, T, M> {}
+impl<T: Eq + ?Sized, M: PoolMemory> Eq for PoolBox<'_, T, M> {}
 
 /// Compares the values.
-impl<T: PartialOrd, M: PoolMemory> PartialOrd for PoolBox<'_, T, M> {
+impl<T: PartialOrd + ?Sized, M: PoolMemory> PartialOrd for PoolBox<'_, T, M> {
     fn partial_cmp(&self, other: &Self) -> Option<cmp::Ordering> {
         (**self).partial_cmp(other)
     }
 }
 
 /// Compares the values.
-impl<T: Ord, M: PoolMemory> Ord for PoolBox<'_, T, M> {
+impl<T: Ord + ?Sized, M: PoolMemory> Ord for PoolBox<'_, T, M> {
     fn cmp(&self, other: &Self) -> cmp::Ordering {
         (**self).cmp(other)
     }
 }
 
 /// Hashes the value.
-impl<T: Hash, M: PoolMemory> Hash for PoolBox<'_, T, M> {
+impl<T: Hash + ?Sized, M: PoolMemory> Hash for PoolBox<'_, T, M> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (**self).hash(state);
     }
 }
 
 /// Prints the value.
-impl<T: fmt::Debug, M: PoolMemory> fmt::Debug for PoolBox<'_, T, M> {
+impl<T: fmt::Debug + ?Sized, M: PoolMemory> fmt::Debug for PoolBox<'_, T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
 }
 
 /// Prints the value.
-impl<T: fmt::Display, M: PoolMemory> fmt::Display for PoolBox<'_, T, M> {
+impl<T: fmt::Display + ?Sized, M: PoolMemory> fmt::Display for PoolBox<'_, T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
 }
 
 /// Prints the value's address.
-impl<T, M: PoolMemory> fmt::Pointer for PoolBox<'_, T, M> {
+impl<T: ?Sized, M: PoolMemory> fmt::Pointer for PoolBox<'_, T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.value.fmt(f)
     }

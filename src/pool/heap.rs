@@ -39,7 +39,7 @@
 //! * `list-room`: the list has room for every cell that is not fresh.
 
 use core::alloc::Layout;
-use core::mem::{ManuallyDrop, offset_of};
+use core::mem::offset_of;
 use core::ptr::NonNull;
 
 use super::memory::{Fresh, Memory, PoolMemory, refill_of};
@@ -105,12 +105,13 @@ unsafe impl Memory for Heap {
     }
 
     #[inline(always)]
-    unsafe fn free<T>(cell: NonNull<u8>, (): ()) {
+    unsafe fn free(cell: NonNull<u8>, value: Layout, (): ()) {
         // SAFETY: a taken cell of such a memory (precondition), so the word of its segment points
-        // to the body (`segment-word`), whose list has room for it (`list-room`). It is not on the
-        // list, and the caller gives it up (`cell-owner`).
+        // to the body (`segment-word`), whose list has room for it (`list-room`). The segment has
+        // the size that the pool computed from the same layout. The cell is not on the list, and
+        // the caller gives it up (`cell-owner`).
         unsafe {
-            let body = const { Geometry::of::<T>() }.word_of(cell);
+            let body = word_of(cell, segment_of(value));
             let body = body.cast::<Body>().as_ref();
             body.fresh.note_peak(|| body.free.depth());
             body.free.push(cell);
@@ -324,15 +325,70 @@ const LEAST_CELLS: usize = 8;
 /// What the first word of a segment is: a pointer to the body.
 type Word = NonNull<u8>;
 
-/// Room for a value, and for one byte at least.
-#[repr(C)]
-union HeapCell<T> {
-    _value: ManuallyDrop<T>,
-    _least: u8,
+/// Bytes of a cell for a value of this layout, the size of which is a multiple of its alignment:
+/// room for the value, and for one byte at least.
+#[inline(always)]
+const fn cell_of(value: Layout) -> usize {
+    match value.size() {
+        0 => value.align(),
+        size => size,
+    }
 }
 
 /// A cell of 64 bytes is one cache line.
-const _: () = assert!(size_of::<HeapCell<[u64; 8]>>() == 64);
+const _: () = assert!(cell_of(Layout::new::<[u64; 8]>()) == 64);
+
+/// Bytes before the first cell of a segment, if the header has this size. The first cell begins on
+/// a cache line, so a cell whose size is a cache line or a power of two lies in no more lines than
+/// it needs.
+#[inline(always)]
+const fn before_cells(header: usize, align: usize) -> usize {
+    let align = if align > LINE { align } else { LINE };
+    // Alignments are powers of two. `next_multiple_of` would divide.
+    (header + align - 1) & !(align - 1)
+}
+
+/// Bytes of a segment with this many bytes before its first cell.
+#[inline(always)]
+const fn segment_bytes(cell: usize, before: usize) -> usize {
+    let least = match cell.checked_mul(LEAST_CELLS) {
+        Some(bytes) => bytes.checked_add(before),
+        None => None,
+    };
+    // If cells are larger, there is no memory for eight of them, and so none for a pool: its
+    // layout is refused.
+    match least {
+        Some(bytes) if bytes <= LEAST_SEGMENT => LEAST_SEGMENT,
+        Some(bytes) => match bytes.checked_next_power_of_two() {
+            Some(bytes) => bytes,
+            None => 1 << (usize::BITS - 1),
+        },
+        None => 1 << (usize::BITS - 1),
+    }
+}
+
+/// Bytes of a segment of cells for a value of this layout: a constant, unless the type of the value
+/// is known only at run time.
+#[inline(always)]
+const fn segment_of(value: Layout) -> usize {
+    segment_bytes(
+        cell_of(value),
+        before_cells(size_of::<Header>(), value.align()),
+    )
+}
+
+/// The first word of a cell's segment, which has this many bytes.
+///
+/// # Safety
+///
+/// The cell is in a segment whose header is written (`segment-word`), and has the provenance of its
+/// memory.
+#[inline(always)]
+unsafe fn word_of(cell: NonNull<u8>, segment: usize) -> Word {
+    let header = cell.as_ptr().map_addr(|address| address & !(segment - 1));
+    // SAFETY: the segment begins there (`segment-place`) with a pointer (`segment-word`).
+    unsafe { header.cast::<Word>().read() }
+}
 
 /// Where the cells of one layout lie. Computed in a `const`, so that a mask is an immediate
 /// operand.
@@ -351,43 +407,25 @@ struct Geometry {
 impl Geometry {
     /// The geometry of cells for a `T`.
     const fn of<T>() -> Self {
-        Self::new(Layout::new::<HeapCell<T>>(), Layout::new::<Header>())
+        Self::new(Layout::new::<T>(), Layout::new::<Header>())
     }
 
-    /// Segments with a header of at least this size, of which only the first word is used here. The
-    /// first cell begins on a cache line, so a cell whose size is a cache line or a power of two
-    /// lies in no more lines than it needs. The size of `cell` is a multiple of its alignment, and
-    /// not 0.
-    const fn new(cell: Layout, header: Layout) -> Self {
-        let (size, align) = (cell.size(), cell.align());
-        assert!(size > 0 && size % align == 0);
+    /// The geometry of cells for a value of this layout, in segments with a header of at least this
+    /// size, of which only the first word is used here.
+    const fn new(value: Layout, header: Layout) -> Self {
+        assert!(value.size() % value.align() == 0);
         assert!(header.size() >= size_of::<Word>() && header.align() <= LINE);
-        let header = header
-            .size()
-            .next_multiple_of(if align > LINE { align } else { LINE });
-        let least = match size.checked_mul(LEAST_CELLS) {
-            Some(bytes) => bytes.checked_add(header),
-            None => None,
-        };
-        let segment = match least {
-            Some(bytes) => bytes.checked_next_power_of_two(),
-            None => None,
-        };
-        // If cells are larger, there is no memory for eight of them, and so none for a pool: its
-        // layout is refused.
-        let segment = match segment {
-            Some(bytes) if bytes > LEAST_SEGMENT => bytes,
-            Some(_) => LEAST_SEGMENT,
-            None => 1 << (usize::BITS - 1),
-        };
+        let cell = cell_of(value);
+        let header = before_cells(header.size(), value.align());
+        let segment = segment_bytes(cell, header);
         // There may be no room for even one such cell. It counts as one, so that the pool is
         // refused because of its bytes.
-        let cells = match (segment - header) / size {
+        let cells = match (segment - header) / cell {
             0 => 1,
             cells => cells,
         };
         Geometry {
-            cell: size,
+            cell,
             segment,
             header,
             cells,
@@ -454,21 +492,6 @@ impl Geometry {
                 header.cast::<Word>().write(word);
             }
         }
-    }
-
-    /// The first word of a cell's segment.
-    ///
-    /// # Safety
-    ///
-    /// The cell is in a segment whose header is written (`segment-word`), and has the provenance of
-    /// its memory.
-    #[inline(always)]
-    unsafe fn word_of(&self, cell: NonNull<u8>) -> Word {
-        let header = cell
-            .as_ptr()
-            .map_addr(|address| address & !(self.segment - 1));
-        // SAFETY: the segment begins there (`segment-place`) with a pointer (`segment-word`).
-        unsafe { header.cast::<Word>().read() }
     }
 }
 
@@ -556,7 +579,7 @@ mod tests {
             geometry.write_words(block.start(), 1, cells, word);
             for index in [0, 1, geometry.cells - 1, geometry.cells, cells - 1] {
                 let cell = block.start().add(geometry.place(index));
-                assert_eq!(geometry.word_of(cell), word);
+                assert_eq!(word_of(cell, geometry.segment), word);
             }
         }
     }

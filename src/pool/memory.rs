@@ -15,6 +15,7 @@
 //! * `cell-memory`: the memory of a cell is valid, and large and aligned enough for a value, from
 //!   before the cell is first free until the memory is freed.
 
+use core::alloc::Layout;
 use core::cell::Cell;
 #[cfg(not(feature = "alloc"))]
 use core::convert::Infallible;
@@ -80,11 +81,13 @@ pub unsafe trait Memory: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// * `cell` is a taken cell of a memory of this type, made for values of the layout of `T`, and
+    /// * `cell` is a taken cell of a memory of this type, made for values of the layout `value`, and
     ///   has the provenance with which it was taken. The caller owns it (`cell-owner`), gives it up
     ///   before any other code runs, and does not use it any more.
     /// * `way` is from the same memory, which is alive and has not moved since it returned `way`.
-    unsafe fn free<T>(cell: NonNull<u8>, way: Self::Way);
+    // The layout is a value, for the type of a value may be known only at run time. Where it is
+    // known, the layout is a constant after inlining.
+    unsafe fn free(cell: NonNull<u8>, value: Layout, way: Self::Way);
 
     /// Puts fresh cells on the list: at most a page of them, and at most 16.
     ///
@@ -251,27 +254,37 @@ impl Fresh {
 }
 
 /// A taken cell that has no value, or is about to lose it; dropping this frees the cell.
-pub(super) struct Vacated<T, M: Memory> {
+///
+/// The cell is of a [`MaybeUninit`](core::mem::MaybeUninit), or a
+/// [`ManuallyDrop`](core::mem::ManuallyDrop) whose value may be unsized. It can be borrowed
+/// without a value, so its layout need not be a field: a field would be written to the stack before
+/// each call that may unwind.
+pub(super) struct Vacated<T: ?Sized, M: Memory> {
     cell: NonNull<T>,
     way: M::Way,
 }
 
-impl<T, M: Memory> Vacated<T, M> {
+impl<T: ?Sized, M: Memory> Vacated<T, M> {
     /// # Safety
+    ///
     /// The caller owns the cell (`cell-owner`) and gives it up. Until this is dropped, the cell and
-    /// the way are valid for [`Memory::free`] with this `T`. The cell is not used after the drop.
+    /// the way are valid for [`Memory::free`] with the layout of `cell`, and `cell` can be
+    /// borrowed, even if the value is gone. The cell is not used after the drop.
     #[inline(always)]
     pub(super) unsafe fn new(cell: NonNull<T>, way: M::Way) -> Self {
         Vacated { cell, way }
     }
 }
 
-impl<T, M: Memory> Drop for Vacated<T, M> {
+impl<T: ?Sized, M: Memory> Drop for Vacated<T, M> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: this owns the cell, and cell and way are those of one memory (preconditions of
-        // `new`).
-        unsafe { M::free::<T>(self.cell.cast(), self.way) };
+        // SAFETY: this owns the cell, which can be borrowed and is for values of that layout, and
+        // cell and way are those of one memory (preconditions of `new`).
+        unsafe {
+            let value = Layout::for_value(self.cell.as_ref());
+            M::free(self.cell.cast(), value, self.way);
+        }
     }
 }
 
@@ -314,7 +327,7 @@ unsafe impl Memory for Heap {
         match rest {}
     }
 
-    unsafe fn free<T>(_: NonNull<u8>, way: Infallible) {
+    unsafe fn free(_: NonNull<u8>, _: Layout, way: Infallible) {
         match way {}
     }
 

@@ -115,6 +115,12 @@
 //! of its borrow of the pool:
 //! `fn f<'p>(pool: &'p Pool<'_, Order>) -> PoolBox<'p, Order>`.
 //!
+//! # Values of several types
+//!
+//! A pool has values of one type. Boxes of several pools become boxes of one type by
+//! [`unsize!`](crate::unsize), such as `PoolBox<'p, dyn Event>` of 16 bytes, and can then be in
+//! one queue.
+//!
 //! # Rounds
 //!
 //! If a structure is built and thrown away in each round of a loop, forget its boxes at the end of
@@ -516,7 +522,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         // SAFETY: the cell was claimed and has room for a `T` (precondition). Its only owner
         // is first the guard, then the box (`cell-owner`).
         unsafe {
-            let vacated = Vacated::<T, M>::new(cell, way);
+            let vacated = Vacated::<MaybeUninit<T>, M>::new(cell.cast(), way);
             cell.write(f());
             core::mem::forget(vacated);
             PoolBox::new(cell, way)

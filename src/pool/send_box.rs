@@ -18,6 +18,7 @@ use super::storage::InStorage;
 use super::{Pool, PoolBox};
 #[cfg(doc)]
 use super::{PoolStorage, StorageBox};
+use crate::unsizing::{Coercion, Unsize};
 
 /// The owner of a value in a static pool, which can be sent to another thread or interrupt. Its
 /// size is 16 bytes.
@@ -72,7 +73,7 @@ use super::{PoolStorage, StorageBox};
 /// assert_eq!(received + interrupt.join().unwrap(), 1000);
 /// ```
 #[must_use = "dropping it drops its value"]
-pub struct SendBox<T> {
+pub struct SendBox<T: ?Sized> {
     /// Has the provenance of the pool's memory.
     value: NonNull<T>,
     way: NonNull<InStorage>,
@@ -85,12 +86,12 @@ const _: () = assert!(size_of::<SendBox<u64>>() == 2 * size_of::<usize>());
 // SAFETY: the value is owned, and can be sent to another thread. Of the data that the box shares
 // with its pool, it uses only the part that other threads may use at the same time
 // (`returned-shared`).
-unsafe impl<T: Send> Send for SendBox<T> {}
+unsafe impl<T: Send + ?Sized> Send for SendBox<T> {}
 // SAFETY: by reference only the value is used.
-unsafe impl<T: Sync> Sync for SendBox<T> {}
+unsafe impl<T: Sync + ?Sized> Sync for SendBox<T> {}
 
 /// Moving the box does not move the value.
-impl<T> Unpin for SendBox<T> {}
+impl<T: ?Sized> Unpin for SendBox<T> {}
 
 /// A cell without a value, or about to lose it; dropping this returns it to its pool.
 struct Ended {
@@ -107,7 +108,7 @@ impl Drop for Ended {
     }
 }
 
-impl<T> SendBox<T> {
+impl<T: ?Sized> SendBox<T> {
     #[inline(always)]
     fn ended(&self) -> Ended {
         Ended {
@@ -116,6 +117,31 @@ impl<T> SendBox<T> {
         }
     }
 
+    /// Pins the value in its cell, without moving it. O(1).
+    ///
+    /// The memory of a pinned box that is forgotten is not used again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::pool::{PoolBox, PoolStorage, SendBox};
+    ///
+    /// static STORAGE: PoolStorage<u64, 4> = PoolStorage::new();
+    ///
+    /// let pool = &*STORAGE.claim().unwrap();
+    /// let mut pinned = SendBox::into_pin(PoolBox::into_send(pool.alloc(7)));
+    /// *pinned.as_mut() += 1;
+    /// ```
+    #[inline]
+    pub fn into_pin(sent: Self) -> Pin<Self> {
+        // SAFETY: the value is not moved: it is reached through the box alone, whose `Deref` moves
+        // nothing, and whose drop drops it in place before the cell is given back. The cell of a
+        // box that is forgotten stays taken (`sent-owner`).
+        unsafe { Pin::new_unchecked(sent) }
+    }
+}
+
+impl<T> SendBox<T> {
     /// Moves the value out and returns its cell to the pool.
     ///
     /// This is an associated function, like those of [`PoolBox`], so that it hides no method of the
@@ -147,32 +173,9 @@ impl<T> SendBox<T> {
         drop(ended);
         value
     }
-
-    /// Pins the value in its cell, without moving it. O(1).
-    ///
-    /// The memory of a pinned box that is forgotten is not used again.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::pool::{PoolBox, PoolStorage, SendBox};
-    ///
-    /// static STORAGE: PoolStorage<u64, 4> = PoolStorage::new();
-    ///
-    /// let pool = &*STORAGE.claim().unwrap();
-    /// let mut pinned = SendBox::into_pin(PoolBox::into_send(pool.alloc(7)));
-    /// *pinned.as_mut() += 1;
-    /// ```
-    #[inline]
-    pub fn into_pin(sent: Self) -> Pin<Self> {
-        // SAFETY: the value is not moved: it is reached through the box alone, whose `Deref` moves
-        // nothing, and whose drop drops it in place before the cell is given back. The cell of a
-        // box that is forgotten stays taken (`sent-owner`).
-        unsafe { Pin::new_unchecked(sent) }
-    }
 }
 
-impl<T: Send> PoolBox<'static, T, InStorage> {
+impl<T: Send + ?Sized> PoolBox<'static, T, InStorage> {
     /// Turns the box into one that can be sent to another thread.
     ///
     /// The pool must be borrowed for `'static`, as [`claim`](PoolStorage::claim) returns it: any
@@ -200,6 +203,24 @@ impl<T: Send> PoolBox<'static, T, InStorage> {
         let (value, way) = Self::into_parts(boxed);
         SendBox {
             value,
+            way,
+            marker: PhantomData,
+        }
+    }
+}
+
+impl<T: ?Sized, U: ?Sized> Unsize<U> for SendBox<T> {
+    type Value = T;
+    type Output = SendBox<U>;
+
+    #[inline(always)]
+    fn unsize(self, coercion: Coercion<T, U>) -> SendBox<U> {
+        let (value, way) = (self.value, self.way);
+        core::mem::forget(self);
+        SendBox {
+            // SAFETY: the box owned the cell (`sent-owner`), and is forgotten. The pointer is to
+            // the same value, with its provenance (`unsized-alike`).
+            value: unsafe { coercion.apply(value) },
             way,
             marker: PhantomData,
         }
@@ -274,7 +295,7 @@ impl<T> Pool<'_, T, InStorage> {
     }
 }
 
-impl<T> Deref for SendBox<T> {
+impl<T: ?Sized> Deref for SendBox<T> {
     type Target = T;
 
     #[inline(always)]
@@ -284,7 +305,7 @@ impl<T> Deref for SendBox<T> {
     }
 }
 
-impl<T> DerefMut for SendBox<T> {
+impl<T: ?Sized> DerefMut for SendBox<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: the box owns the value (`sent-owner`), and is borrowed exclusively.
@@ -293,7 +314,7 @@ impl<T> DerefMut for SendBox<T> {
 }
 
 /// Drops the value on this thread and returns its cell, even if the value's destructor panics.
-impl<T> Drop for SendBox<T> {
+impl<T: ?Sized> Drop for SendBox<T> {
     #[inline]
     fn drop(&mut self) {
         let _ended = self.ended();
@@ -303,14 +324,14 @@ impl<T> Drop for SendBox<T> {
 }
 
 /// Prints the value.
-impl<T: fmt::Debug> fmt::Debug for SendBox<T> {
+impl<T: fmt::Debug + ?Sized> fmt::Debug for SendBox<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
 }
 
 /// Prints the value.
-impl<T: fmt::Display> fmt::Display for SendBox<T> {
+impl<T: fmt::Display + ?Sized> fmt::Display for SendBox<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }

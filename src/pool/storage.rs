@@ -17,7 +17,6 @@
 #[cfg(feature = "alloc")]
 #[expect(clippy::disallowed_types, reason = "the box is the user's")]
 use alloc::boxed::Box;
-#[cfg(feature = "alloc")]
 use core::alloc::Layout;
 #[cfg(target_has_atomic = "ptr")]
 use core::cell::Cell;
@@ -327,7 +326,7 @@ unsafe impl Memory for InStorage {
     }
 
     #[inline(always)]
-    unsafe fn free<T>(cell: NonNull<u8>, way: Self::Way) {
+    unsafe fn free(cell: NonNull<u8>, _: Layout, way: Self::Way) {
         // SAFETY: the memory is alive and where it was (precondition). A taken cell of it, which is
         // not on the list, has room for a link, and is given up (`cell-owner`).
         unsafe {

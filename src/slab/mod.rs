@@ -8,7 +8,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `slot.rs`, `slot_box.rs`, `guard.rs` | the handles; the guards of values and of their parts |
+//! | `slot.rs`, `slot_box.rs`, `dyn_slot_box.rs`, `guard.rs` | the handles; the guards of values and of their parts |
 //! | `cell.rs`, `state.rs` | one cell: its layout and every event of its life; its state word |
 //! | `header.rs` | the header that handles point to: free stack, counts, release of the memory |
 //! | `cells.rs`, `walk.rs`, `sent.rs` | the cell of a key, and a free cell; walks over all cells; cells whose value another thread has |
@@ -23,6 +23,7 @@ pub(crate) mod cell;
 pub(crate) mod cells;
 #[cfg(any(test, fuzzing))]
 mod check;
+pub(crate) mod dyn_slot_box;
 pub(crate) mod growable;
 mod growth;
 pub(crate) mod guard;

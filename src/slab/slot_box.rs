@@ -19,6 +19,7 @@ use crate::slab::{Memory, TrackedSlab};
 /// Access by key finds the value mutably borrowed. The box may outlive its slab, and then keeps its
 /// value and the slab's memory, like a [`Slot`]. Its functions are associated functions, like those
 /// of `Box`, so that they do not hide the value's methods. It has 16 bytes and is not `Send`.
+/// [`unsize!`](crate::unsize) turns it into a box of a trait object.
 ///
 /// A box that is forgotten keeps its value, which is never dropped, and its cell for good; the
 /// memory of its slab is never freed.
@@ -64,7 +65,7 @@ impl<T> SlotBox<T> {
     }
 
     #[inline(always)]
-    fn into_place(boxed: Self) -> Place<T> {
+    pub(super) fn into_place(boxed: Self) -> Place<T> {
         let place = boxed.place;
         core::mem::forget(boxed);
         place

@@ -50,6 +50,7 @@ mod pool_values;
 mod private_fields;
 mod slab;
 mod sync;
+mod unsizing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

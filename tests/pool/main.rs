@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod dyn_boxes;
 mod forgotten;
 mod kinds;
 mod layouts;

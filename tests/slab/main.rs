@@ -17,6 +17,7 @@ mod program;
 mod conflicts;
 #[cfg(not(each_run))]
 mod contracts;
+mod dyn_boxes;
 mod forgotten;
 #[cfg(not(each_run))]
 mod growth;

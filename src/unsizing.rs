@@ -1,0 +1,162 @@
+//! [`unsize!`](crate::unsize): boxes of slabs and pools whose value is a trait object or a slice.
+//!
+//! `Box<T>` becomes a `Box<dyn Trait>` because the compiler may coerce it, which it does for no box
+//! of another crate. It coerces raw pointers. So the macro has a closure that does nothing but
+//! coerce the pointer in a box, and the box is put together again.
+//!
+//! A function that took any closure would be unsound, because a closure can return a pointer to
+//! anything. Checks at run time would not find all of them: `p.cast::<Other>() as *mut dyn Trait`
+//! has the address of `p`, and the type `Other` can have the size and the alignment of the
+//! value. So [`unsize`] is an `unsafe` function, and only the macro knows that its closure obeys
+//! the contract. A [`Coercion`] is the proof of it that the boxes get.
+//!
+//! # Invariants
+//!
+//! * `unsized-alike`: the coercion of a pointer has its address and its provenance, and its
+//!   metadata describe the same value: size, alignment and destructor are those of the value. This
+//!   is true of each coercion that the language has from `*mut T` to `*mut U`: to a trait object, to
+//!   a slice, to a struct that ends in one of these, from a trait object to one of a supertrait, of
+//!   fewer auto traits or of a shorter lifetime, and of a pointer to its own type.
+
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+/// A coercion from `*mut T` to `*mut U` (`unsized-alike`).
+#[expect(missing_debug_implementations, reason = "only public for a macro")]
+pub struct Coercion<T: ?Sized, U: ?Sized>(fn(*mut T) -> *mut U);
+
+impl<T: ?Sized, U: ?Sized> Coercion<T, U> {
+    /// Returns the pointer, coerced.
+    ///
+    /// # Safety
+    ///
+    /// `value` points to a value of `T`.
+    #[inline(always)]
+    pub(crate) unsafe fn apply(self, value: NonNull<T>) -> NonNull<U> {
+        // SAFETY: a coercion keeps the address (`unsized-alike`), which is not null.
+        unsafe { NonNull::new_unchecked((self.0)(value.as_ptr())) }
+    }
+}
+
+/// The type that a value is coerced to. With it, the macro names that type outside of its `unsafe`
+/// block.
+#[expect(missing_debug_implementations, reason = "only public for a macro")]
+pub struct Target<U: ?Sized>(PhantomData<fn() -> *mut U>);
+
+impl<U: ?Sized> Target<U> {
+    /// The type `U`.
+    pub const NEW: Self = Target(PhantomData);
+}
+
+/// A box whose value can be unsized.
+pub trait Unsize<U: ?Sized>: Sized {
+    /// The type of the value.
+    type Value: ?Sized;
+
+    /// The box of an unsized value.
+    type Output;
+
+    /// Turns the box into one of the unsized value.
+    fn unsize(self, coercion: Coercion<Self::Value, U>) -> Self::Output;
+}
+
+/// Turns a box into one of an unsized value.
+///
+/// # Safety
+///
+/// `coerce` only returns its argument, which the compiler coerces (`unsized-alike`).
+#[inline(always)]
+pub unsafe fn unsize<B: Unsize<U>, U: ?Sized>(
+    boxed: B,
+    _: Target<U>,
+    coerce: fn(*mut B::Value) -> *mut U,
+) -> B::Output {
+    boxed.unsize(Coercion(coerce))
+}
+
+/// Turns a box of a value into a box of a trait object or a slice: `unsize!(boxed => dyn Trait)`.
+///
+/// `Box<T>` becomes a `Box<dyn Trait>` by itself. The compiler does this only for the boxes of the
+/// standard library; this macro does it for those of slabs and pools:
+///
+/// | from | to | bytes |
+/// |---|---|---|
+/// | [`PoolBox<'p, T>`](crate::pool::PoolBox) | `PoolBox<'p, dyn Trait>` | 16 |
+/// | [`StorageBox<'p, T>`](crate::pool::StorageBox) | `StorageBox<'p, dyn Trait>` | 24 |
+/// | [`SendBox<T>`](crate::pool::SendBox) | `SendBox<dyn Trait>`; it can be sent to another thread if it is one of `dyn Trait + Send` | 24 |
+/// | [`SlotBox<T>`](crate::SlotBox) | [`DynSlotBox<dyn Trait>`](crate::DynSlotBox) | 32 |
+///
+/// The result can be coerced again, for example to a supertrait (from Rust 1.86 on). A box of
+/// `[T; N]` becomes one of `[T]`. Nothing is moved or allocated, and no `unsafe` is needed. Only
+/// what the compiler accepts for `Box` compiles.
+///
+/// # Examples
+///
+/// Events of different types in one queue, each in the pool of its type:
+///
+/// ```
+/// use std::collections::VecDeque;
+///
+/// use flatslab::pool::{Pool, PoolBox};
+/// use flatslab::unsize;
+///
+/// trait Event {
+///     fn apply(&mut self, book: &mut Vec<u64>);
+/// }
+///
+/// struct Insert { price: u64 }
+/// struct Clear;
+///
+/// impl Event for Insert {
+///     fn apply(&mut self, book: &mut Vec<u64>) { book.push(self.price) }
+/// }
+///
+/// impl Event for Clear {
+///     fn apply(&mut self, book: &mut Vec<u64>) { book.clear() }
+/// }
+///
+/// let (inserts, clears) = (Pool::with_capacity(1_000), Pool::with_capacity(10));
+/// let mut queue: VecDeque<PoolBox<'_, dyn Event>> = VecDeque::new();
+/// queue.push_back(unsize!(inserts.alloc(Insert { price: 100 }) => dyn Event));
+/// queue.push_back(unsize!(clears.alloc(Clear) => dyn Event));
+/// queue.push_back(unsize!(inserts.alloc(Insert { price: 101 }) => dyn Event));
+///
+/// let mut book = Vec::new();
+/// while let Some(mut event) = queue.pop_front() {
+///     event.apply(&mut book);
+/// }                                              // each event is dropped, its cell is free
+/// assert_eq!(book, [101]);
+/// assert!(inserts.is_empty() && clears.is_empty());
+/// ```
+///
+/// Futures that are polled in place, without an allocation for each:
+///
+/// ```
+/// #![forbid(unsafe_code)]
+/// use std::future::Future;
+/// use std::pin::Pin;
+/// use std::task::{Context, Waker};
+///
+/// use flatslab::pool::{Pool, PoolBox};
+/// use flatslab::unsize;
+///
+/// type Task = Pin<PoolBox<'static, dyn Future<Output = u64>>>;
+///
+/// let pool: &'static Pool<_> = Pool::leak(8);
+/// let spawn = |n: u64| -> Task {
+///     let boxed = pool.alloc(async move { n * 2 });
+///     PoolBox::into_pin(unsize!(boxed => dyn Future<Output = u64>))
+/// };
+/// let mut task = spawn(7);
+/// let mut context = Context::from_waker(Waker::noop());
+/// assert!(task.as_mut().poll(&mut context).is_ready());
+/// ```
+#[macro_export]
+macro_rules! unsize {
+    ($boxed:expr => $unsized:ty $(,)?) => {
+        match ($boxed, $crate::unsizing::Target::<$unsized>::NEW) {
+            // SAFETY: the closure only returns its argument, coerced by the compiler.
+            (boxed, target) => unsafe { $crate::unsizing::unsize(boxed, target, |value| value) },
+        }
+    };
+}

@@ -131,6 +131,24 @@
 //! method by key and the iterators do the same. `retain`, `drain` and `clear` panic before they
 //! change anything.
 //!
+//! # Debug builds
+//!
+//! With debug assertions, the bytes of a value in a tracked slab, a key slab or a pool are
+//! overwritten with `0xDE` when the value has been moved out or dropped. `unsafe` code that still
+//! has a pointer to the value then finds `0xDEDE_DEDE` (3,739,147,998), and not a value that looks
+//! right. On 64-bit targets a pointer of such bytes is invalid, so following it ends the program.
+//! Not overwritten are:
+//!
+//! * a removed value of a [`KeySlab`] with [`Key`]s, if an `Option` of its type is not larger than
+//!   the type: the same bytes say that there is no value;
+//! * the first word of a free cell in a [`PoolStorage`](pool::PoolStorage), or of a slot that
+//!   another thread [returned](Slot::into_send), where a link is;
+//! * values that are forgotten and not visited: by a `reset` of a pool, or by
+//!   [`PlainSlab::clear`], if they have no destructor.
+//!
+//! Miri finds such reads by itself, so nothing is overwritten under Miri. Safe code never sees these
+//! bytes, in any build.
+//!
 //! # Words that mean the same everywhere
 //!
 //! | word | meaning | instead of |

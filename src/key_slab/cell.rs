@@ -18,6 +18,8 @@
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
+use crate::raw::poison::{self, move_out, poison, poison_bytes};
+
 /// The bit in the version of a cell whose value is detached. A cell has no other place for it: for
 /// a value of size 0 there is only the version.
 pub(super) const DETACHED: u32 = 1 << 31;
@@ -179,14 +181,29 @@ unsafe impl<T> Cell<T> for Bare<T> {
 
     #[inline(always)]
     unsafe fn vacate(cell: NonNull<Self>, _: u32) -> T {
-        // SAFETY: `cell` is occupied (precondition); `None` replaces the moved value.
-        unsafe { cell.replace(Bare(None)).0.unwrap_unchecked() }
+        // SAFETY: `cell` is occupied (precondition); `None` replaces the moved value. Where the
+        // option is larger than the value, it has a tag next to the value, whose bytes mean nothing
+        // in `None`. Where it is not, some bit pattern of the value is `None`, and stays.
+        unsafe {
+            if poison::ENABLED && size_of::<Option<T>>() > size_of::<T>() {
+                let value = NonNull::from(cell.as_ref().value());
+                let offset = value.addr().get() - cell.addr().get();
+                let value = cell.replace(Bare(None)).0.unwrap_unchecked();
+                poison_bytes(cell.cast::<u8>().add(offset), size_of::<T>());
+                return value;
+            }
+            cell.replace(Bare(None)).0.unwrap_unchecked()
+        }
     }
 
     #[inline(always)]
     unsafe fn destroy(cell: NonNull<Self>) {
         // SAFETY: `cell` is occupied, and not used as a cell afterwards (precondition).
-        unsafe { cell.drop_in_place() };
+        // All of it may be poisoned, whatever `None` is.
+        unsafe {
+            cell.drop_in_place();
+            poison(cell);
+        }
     }
 }
 
@@ -199,6 +216,17 @@ unsafe impl<T> Cell<T> for Bare<T> {
 pub struct Versioned<T> {
     value: MaybeUninit<T>,
     version: u32,
+}
+
+/// The place of the value.
+///
+/// # Safety
+///
+/// `cell` is allocated.
+#[inline(always)]
+unsafe fn value_of<T>(cell: NonNull<Versioned<T>>) -> NonNull<T> {
+    // SAFETY: within the cell (precondition), so not null.
+    unsafe { NonNull::new_unchecked(&raw mut (*cell.as_ptr()).value).cast() }
 }
 
 // SAFETY: an odd version is occupied, and `value` has the value.
@@ -258,7 +286,7 @@ unsafe impl<T> Cell<T> for Versioned<T> {
         unsafe {
             debug_assert!(cell.as_ref().is_occupied());
             (&raw mut (*cell.as_ptr()).version).write(next);
-            (&raw const (*cell.as_ptr()).value).read().assume_init()
+            move_out(value_of(cell))
         }
     }
 
@@ -269,9 +297,100 @@ unsafe impl<T> Cell<T> for Versioned<T> {
         unsafe {
             let version = &raw mut (*cell.as_ptr()).version;
             version.write(version.read() + 1);
-            (&raw mut (*cell.as_ptr()).value)
-                .cast::<T>()
-                .drop_in_place();
+            let value = value_of(cell);
+            value.drop_in_place();
+            poison(value);
+        }
+    }
+}
+
+/// Of what debug builds do with the bytes of values that are gone.
+#[cfg(all(test, debug_assertions, not(miri)))]
+mod tests {
+    use super::*;
+    use crate::raw::poison::is_poisoned;
+
+    fn occupied<T, C: Cell<T>>(memory: &mut MaybeUninit<C>, value: T) -> NonNull<C> {
+        let cell = NonNull::from(memory).cast::<C>();
+        // SAFETY: allocated and unused.
+        unsafe { C::fill(cell, 1, value) };
+        cell
+    }
+
+    #[test]
+    fn a_removed_value_is_poisoned_where_none_has_no_bytes() {
+        fn removed<T: Copy + PartialEq>(value: T, tag: usize) {
+            let mut memory = MaybeUninit::<[Bare<T>; 1]>::zeroed();
+            // SAFETY: an array of one, without values.
+            let memory = unsafe { &mut *(&raw mut memory).cast::<MaybeUninit<Bare<T>>>() };
+            let cell = occupied(memory, value);
+            // SAFETY: occupied, and then vacant. Where the value was, all bytes are written.
+            unsafe {
+                let start = (&raw const *cell.as_ref().value()).addr() - cell.addr().get();
+                assert!(Bare::vacate(cell, 0) == value);
+                assert!(!cell.as_ref().is_occupied() && cell.as_ref().0.is_none());
+                assert_eq!(size_of::<Bare<T>>() - size_of::<T>(), tag);
+                let place = cell.cast::<u8>().add(start).as_ptr();
+                assert!(is_poisoned(place, size_of::<T>()));
+            }
+        }
+        removed(7_u64, 8);
+        removed(7_u8, 1);
+        removed([7_u16; 9], 2);
+        removed((), 1);
+    }
+
+    #[test]
+    fn the_bytes_of_none_stay() {
+        fn removed<T: Copy + PartialEq>(value: T) {
+            let mut memory = MaybeUninit::uninit();
+            let cell = occupied::<T, Bare<T>>(&mut memory, value);
+            assert_eq!(size_of::<Bare<T>>(), size_of::<T>());
+            // SAFETY: occupied, and then vacant.
+            unsafe {
+                assert!(Bare::vacate(cell, 0) == value);
+                assert!(!cell.as_ref().is_occupied());
+            }
+        }
+        removed(true);
+        removed('x');
+        let seven: &u64 = &7;
+        removed(seven);
+        removed("text");
+        removed(core::num::NonZero::<u64>::MIN);
+        removed(Some(Some(false)));
+    }
+
+    #[test]
+    fn a_value_with_a_version_is_poisoned_and_its_version_is_not() {
+        let mut memory = MaybeUninit::<Versioned<[u64; 3]>>::uninit();
+        let cell = occupied(&mut memory, [7; 3]);
+        // SAFETY: occupied, then vacant, occupied and vacant.
+        unsafe {
+            assert_eq!(Versioned::vacate(cell, 2), [7; 3]);
+            assert!(is_poisoned(value_of(cell).cast().as_ptr(), 24));
+            assert_eq!(cell.as_ref().version(), 2);
+            Versioned::fill(cell, 3, [8; 3]);
+            Versioned::destroy(cell);
+            assert!(is_poisoned(value_of(cell).cast().as_ptr(), 24));
+            assert_eq!(cell.as_ref().version(), 4);
+        }
+    }
+
+    #[test]
+    fn a_value_is_poisoned_after_its_destructor() {
+        struct Loud(u64);
+        impl Drop for Loud {
+            fn drop(&mut self) {
+                assert_eq!(self.0, 7);
+            }
+        }
+        let mut memory = MaybeUninit::<Versioned<Loud>>::uninit();
+        let cell = occupied(&mut memory, Loud(7));
+        // SAFETY: occupied, and then vacant.
+        unsafe {
+            Versioned::destroy(cell);
+            assert!(is_poisoned(value_of(cell).cast().as_ptr(), 8));
         }
     }
 }

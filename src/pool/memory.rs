@@ -24,6 +24,7 @@ use core::ops::Range;
 use core::ptr::NonNull;
 
 use crate::error::AllocError;
+use crate::raw::poison::poison_bytes;
 
 /// A kind of memory: [`Heap`](super::Heap) or [`InStorage`](super::InStorage). Sealed.
 //
@@ -283,6 +284,8 @@ impl<T: ?Sized, M: Memory> Drop for Vacated<T, M> {
         // cell and way are those of one memory (preconditions of `new`).
         unsafe {
             let value = Layout::for_value(self.cell.as_ref());
+            // The value is gone. Before the free, for a list may have its links in the cells.
+            poison_bytes(self.cell.cast(), value.size());
             M::free(self.cell.cast(), value, self.way);
         }
     }
@@ -346,5 +349,83 @@ unsafe impl Memory for Heap {
     #[cfg(any(test, fuzzing))]
     fn for_each_free(&self, _: impl FnMut(usize)) {
         match *self {}
+    }
+}
+
+/// Of what debug builds do with the bytes of values that are gone.
+#[cfg(all(test, debug_assertions, not(miri), feature = "alloc"))]
+mod tests {
+    use crate::pool::{Pool, PoolBox, PoolMemory, PoolStorage};
+    use crate::raw::poison::is_poisoned;
+    use crate::unsize;
+
+    struct Loud([u64; 4]);
+
+    impl Drop for Loud {
+        fn drop(&mut self) {
+            assert_eq!(self.0, [7; 4], "poisoned before its destructor");
+        }
+    }
+
+    const BYTES: usize = size_of::<Loud>();
+
+    /// `link` bytes of a free cell are one.
+    fn try_each<M: PoolMemory>(pool: &Pool<'_, Loud, M>, link: usize) {
+        type End<M> = fn(PoolBox<'_, Loud, M>);
+        let ends: [End<M>; 3] = [
+            |boxed| drop(boxed),
+            |boxed| drop(PoolBox::into_inner(boxed)),
+            |boxed| drop(unsize!(boxed => dyn core::any::Any)),
+        ];
+        for end in ends {
+            let pointer = PoolBox::into_raw(pool.alloc(Loud([7; 4])));
+            // SAFETY: straight from `into_raw`, and used once. The memory stays, and all bytes of a
+            // value that is gone are written.
+            unsafe {
+                end(pool.box_from_raw(pointer));
+                assert!(is_poisoned(pointer.cast::<u8>().add(link), BYTES - link));
+            }
+        }
+        // The cell of a value that was taken is not free.
+        let pointer = PoolBox::into_raw(pool.alloc(Loud([7; 4])));
+        // SAFETY: as above.
+        unsafe {
+            let (_value, vacant) = PoolBox::take(pool.box_from_raw(pointer));
+            assert!(!is_poisoned(pointer.cast(), BYTES));
+            drop(vacant);
+            assert!(is_poisoned(pointer.cast::<u8>().add(link), BYTES - link));
+        }
+    }
+
+    #[test]
+    fn the_cell_of_a_value_that_is_gone_is_poisoned() {
+        try_each(&Pool::with_capacity(2), 0);
+        let mut storage = PoolStorage::<_, 2>::new();
+        try_each(&Pool::in_storage(&mut storage), size_of::<usize>());
+    }
+
+    #[cfg(target_has_atomic = "ptr")]
+    #[test]
+    fn the_cell_that_a_sent_box_returns_is_poisoned() {
+        static STORAGE: PoolStorage<Loud, 2> = PoolStorage::new();
+
+        let pool = &*STORAGE.claim().unwrap();
+        let pointer = PoolBox::into_raw(pool.alloc(Loud([7; 4])));
+        let link = size_of::<usize>();
+        // SAFETY: straight from `into_raw`, and used once. The memory stays, and all bytes of a
+        // value that is gone are written.
+        unsafe {
+            drop(PoolBox::into_send(pool.box_from_raw(pointer)));
+            assert!(is_poisoned(pointer.cast::<u8>().add(link), BYTES - link));
+        }
+        assert_eq!(pool.reclaim(), 1);
+    }
+
+    #[test]
+    fn a_recycled_value_stays() {
+        let pool = Pool::builder().capacity(1).recycle().build();
+        drop(pool.alloc_or_reuse(|| Loud([7; 4]), |_| {}));
+        let again = pool.alloc_or_reuse(|| unreachable!(), |_| {});
+        assert_eq!(again.0, [7; 4]);
     }
 }

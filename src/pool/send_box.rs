@@ -18,6 +18,7 @@ use super::storage::InStorage;
 use super::{Pool, PoolBox};
 #[cfg(doc)]
 use super::{PoolStorage, StorageBox};
+use crate::raw::poison::poison_bytes;
 use crate::unsizing::{Coercion, Unsize};
 
 /// The owner of a value in a static pool, which can be sent to another thread or interrupt. Its
@@ -96,6 +97,8 @@ impl<T: ?Sized> Unpin for SendBox<T> {}
 /// A cell without a value, or about to lose it; dropping this returns it to its pool.
 struct Ended {
     cell: NonNull<u8>,
+    /// Those of the value.
+    bytes: usize,
     way: NonNull<InStorage>,
 }
 
@@ -103,8 +106,12 @@ impl Drop for Ended {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: made by the end of a sent box, so the pool stays where it is, and its memory
-        // too, and this is the owner of the cell (`sent-owner`), which has room for a link.
-        unsafe { InStorage::returned(self.way).push(self.cell) };
+        // too, and this is the owner of the cell (`sent-owner`), which has room for a link. The
+        // value is gone.
+        unsafe {
+            poison_bytes(self.cell, self.bytes);
+            InStorage::returned(self.way).push(self.cell);
+        }
     }
 }
 
@@ -113,6 +120,7 @@ impl<T: ?Sized> SendBox<T> {
     fn ended(&self) -> Ended {
         Ended {
             cell: self.value.cast(),
+            bytes: size_of_val(&**self),
             way: self.way,
         }
     }

@@ -38,7 +38,8 @@
 //!   `O` is clear. (A handle that was forgotten, or turned into a raw pointer, leaves `O` clear for
 //!   good.)
 //! * `settled-cell`: after a function has pushed a cell or counted it down, it only writes the
-//!   state of a pushed cell, and reads a value out of it before any other code runs.
+//!   state of a pushed cell, and moves a value out of it (which poisons the bytes of the value)
+//!   before any other code runs.
 //! * `live-by-key`: a [`Live`] that was found by key is not used after user code has run, which may
 //!   shrink the slab, unless its cell cannot be free.
 
@@ -53,6 +54,7 @@ use super::state::{Stamp, State};
 use crate::key::Key;
 use crate::raw::chunk;
 use crate::raw::packed::{Packing, Word};
+use crate::raw::poison::{move_out, poison};
 
 /// Values up to this size are stored before their stamp. For 8 bytes this is measurably better; for
 /// 64 bytes it depends on the processor (benches/ATTEMPTS.md, "Where the stamp stands"). Sizes in
@@ -620,7 +622,9 @@ impl<'a, T> Live<'a, T> {
                 // and the header from being released (`cell-stays`), whatever
                 // the destructor did. The state is read again: the destructor
                 // may have dropped the handle, or the slab.
+                // It did not put a value back: a dying value's bytes are no one's.
                 unsafe {
+                    poison(self.0.value());
                     if self.0.state() == State::DYING_UNHELD {
                         self.0.free();
                     } else {
@@ -636,6 +640,7 @@ impl<'a, T> Live<'a, T> {
         // other code runs, and the cell goes straight to its end.
         unsafe {
             if !core::mem::needs_drop::<T>() && dying == State::DYING_UNHELD {
+                poison(self.value());
                 return self.free();
             }
             self.set_state(dying);
@@ -845,7 +850,7 @@ impl<T> Place<T> {
     #[inline(always)]
     pub(crate) unsafe fn read(self) -> T {
         // SAFETY: the memory is still there, and the value is the caller's (`settled-cell`).
-        unsafe { self.live().value().read() }
+        unsafe { move_out(self.live().value()) }
     }
 
     /// Moves out a value that was put into a reservation after the slab was dropped. Returns `None`
@@ -883,7 +888,7 @@ impl<T> Place<T> {
             if live.state() != State::OWNED {
                 return None;
             }
-            let value = live.value().read();
+            let value = move_out(live.value());
             live.set_state(State::HELD);
             Some(value)
         }
@@ -1092,5 +1097,61 @@ mod tests {
                 assert!(cell.is_free());
             }
         }
+    }
+
+    /// What a program finds that reads a value by a pointer that it kept too long.
+    #[cfg(all(debug_assertions, not(miri)))]
+    #[test]
+    fn a_value_that_is_gone_is_poisoned() {
+        use crate::raw::poison::is_poisoned;
+        use crate::{BoundedSlab, Slot, SlotBox, unsize};
+
+        fn try_each<T: Clone + 'static>(value: T) {
+            type End<T> = fn(&BoundedSlab<T>, Slot<T>);
+            let ends: [End<T>; 10] = [
+                |_, slot| drop(slot),
+                |_, slot| drop(slot.into_inner()),
+                |_, slot| drop(slot.try_into_inner().ok()),
+                |_, slot| drop(slot.take()),
+                |_, slot| drop(slot.into_box()),
+                |_, slot| drop(SlotBox::into_inner(slot.into_box())),
+                |_, slot| drop(unsize!(slot.into_box() => dyn core::any::Any)),
+                |slab, slot| drop(slab.remove_by_key(slot.key())),
+                |slab, slot| {
+                    slot.leak();
+                    slab.clear();
+                },
+                |slab, slot| {
+                    slot.leak();
+                    assert_eq!(slab.drain().count(), 1);
+                },
+            ];
+            for end in ends {
+                let slab = BoundedSlab::with_capacity(1);
+                let pointer =
+                    SlotBox::into_raw(slab.insert(value.clone()).ok().unwrap().into_box());
+                let bytes = size_of::<T>();
+                // SAFETY: straight from `into_raw`, and used once. The memory stays, and all bytes
+                // of a value that is gone are written.
+                unsafe {
+                    let slot = SlotBox::into_slot(slab.box_from_raw(pointer));
+                    assert!(!is_poisoned(pointer.cast(), bytes));
+                    end(&slab, slot);
+                    assert!(is_poisoned(pointer.cast(), bytes));
+                }
+            }
+        }
+
+        #[derive(Clone)]
+        struct Loud([u64; 4]);
+        impl Drop for Loud {
+            fn drop(&mut self) {
+                assert_eq!(self.0, [7; 4], "poisoned before its destructor");
+            }
+        }
+
+        try_each(7_u64);
+        try_each([7_u32; 99]);
+        try_each(Loud([7; 4]));
     }
 }

@@ -9,6 +9,7 @@ use core::ptr::NonNull;
 
 use crate::error::AccessError;
 use crate::key::Key;
+use crate::raw::poison::move_out;
 use crate::raw::touch::prefetch;
 use crate::slab::cell::{CellPtr, Live, Place};
 use crate::slab::guard::{Ref, RefMut, why_no_reader, why_no_writer};
@@ -474,7 +475,7 @@ impl<T> Slot<T> {
             } else {
                 self.into_inner_uncommonly(&mut spare)
             };
-            value.read()
+            move_out(value)
         }
     }
 

@@ -8,6 +8,7 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 
 use crate::key::Key;
+use crate::raw::poison::move_out;
 use crate::slab::cell::{CellPtr, Live, Place};
 use crate::slab::slot::Slot;
 use crate::slab::state::State;
@@ -121,7 +122,7 @@ impl<T> SlotBox<T> {
             } else {
                 Self::take_marked(place, &mut spare)
             };
-            value.read()
+            move_out(value)
         }
     }
 

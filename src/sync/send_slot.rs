@@ -9,6 +9,7 @@ use core::ops::{Deref, DerefMut};
 use core::pin::Pin;
 
 use crate::key::Key;
+use crate::raw::poison::{move_out, poison};
 use crate::slab::cell::Place;
 use crate::slab::slot::Slot;
 use crate::slab::{Memory, TrackedSlab};
@@ -111,7 +112,7 @@ impl<T> SendSlot<T> {
         // SAFETY: the handle has ended without a drop; the value is moved out once, and
         // before its place is used for the link.
         unsafe {
-            let value = place.sent_value().read();
+            let value = move_out(place.sent_value());
             place.end_sent();
             value
         }
@@ -345,7 +346,10 @@ impl<T> Drop for SendSlot<T> {
             fn drop(&mut self) {
                 // SAFETY: the handle ends, and its value is gone, even if its destructor
                 // unwinds.
-                unsafe { self.0.end_sent() };
+                unsafe {
+                    poison(self.0.sent_value());
+                    self.0.end_sent();
+                }
             }
         }
 

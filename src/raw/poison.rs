@@ -1,0 +1,69 @@
+//! Poisoning: debug builds overwrite the bytes of a value when its memory becomes free.
+//!
+//! A program that reads freed memory, by a pointer that it kept too long, then finds
+//! [`PATTERN`] and not a value that looks right. Builds without `debug_assertions` do nothing. Nor
+//! does Miri, which finds such reads itself: for it, poisoned bytes are initialised, which would
+//! hide reads of memory that never was.
+
+use core::ptr::NonNull;
+
+/// Each byte of a poisoned value. No `bool`, no `char`, and on 64-bit targets no address.
+pub(crate) const PATTERN: u8 = 0xDE;
+
+/// Whether memory is poisoned.
+pub(crate) const ENABLED: bool = cfg!(all(debug_assertions, not(miri)));
+
+/// Poisons these bytes.
+///
+/// # Safety
+///
+/// They are allocated and the caller's alone, and nothing reads them before it writes to them.
+#[inline(always)]
+pub(crate) unsafe fn poison_bytes(start: NonNull<u8>, bytes: usize) {
+    if ENABLED {
+        // SAFETY: the preconditions are those of the write.
+        unsafe { start.write_bytes(PATTERN, bytes) };
+    }
+}
+
+/// Poisons the place of a value that was dropped or moved out.
+///
+/// # Safety
+///
+/// As for [`poison_bytes`].
+#[inline(always)]
+pub(crate) unsafe fn poison<T>(place: NonNull<T>) {
+    // SAFETY: the preconditions are the same.
+    unsafe { poison_bytes(place.cast(), size_of::<T>()) };
+}
+
+/// Moves a value out, and poisons its place.
+///
+/// # Safety
+///
+/// The place holds a value, which is moved out once; as for [`poison_bytes`].
+#[inline(always)]
+pub(crate) unsafe fn move_out<T>(place: NonNull<T>) -> T {
+    // SAFETY: the preconditions are those of the read; the value is gone then.
+    unsafe {
+        if ENABLED {
+            let value = place.read();
+            poison(place);
+            return value;
+        }
+        // The last expression, so that a value is copied once, straight to its destination.
+        place.read()
+    }
+}
+
+/// Whether these bytes were poisoned.
+///
+/// # Safety
+///
+/// They are initialised, and nothing writes to them.
+#[cfg(test)]
+pub(crate) unsafe fn is_poisoned(start: *const u8, bytes: usize) -> bool {
+    // SAFETY: the preconditions are the same.
+    let found = unsafe { core::slice::from_raw_parts(start, bytes) };
+    found.iter().all(|&byte| byte == PATTERN)
+}

@@ -1,4 +1,4 @@
-//! [`unsize!`](crate::unsize): boxes of slabs and pools whose value is a trait object or a slice.
+//! [`unsize!`](crate::unsize): boxes of slabs, pools and arenas whose value is a trait object or a slice.
 //!
 //! `Box<T>` becomes a `Box<dyn Trait>` because the compiler may coerce it, which it does for no box
 //! of another crate. It coerces raw pointers. So the macro has a closure that does nothing but
@@ -77,13 +77,14 @@ pub unsafe fn unsize<B: Unsize<U>, U: ?Sized>(
 /// Turns a box of a value into a box of a trait object or a slice: `unsize!(boxed => dyn Trait)`.
 ///
 /// `Box<T>` becomes a `Box<dyn Trait>` by itself. The compiler does this only for the boxes of the
-/// standard library; this macro does it for those of slabs and pools:
+/// standard library; this macro does it for those of slabs, pools and arenas:
 ///
 /// | from | to | bytes |
 /// |---|---|---|
 /// | [`PoolBox<'p, T>`](crate::pool::PoolBox) | `PoolBox<'p, dyn Trait>` | 16 |
 /// | [`StorageBox<'p, T>`](crate::pool::StorageBox) | `StorageBox<'p, dyn Trait>` | 24 |
 /// | [`SendBox<T>`](crate::pool::SendBox) | `SendBox<dyn Trait>`; it can be sent to another thread if it is one of `dyn Trait + Send` | 24 |
+/// | [`ArenaBox<'a, T>`](crate::bump::ArenaBox) | `ArenaBox<'a, dyn Trait>` | 16 |
 /// | [`SlotBox<T>`](crate::SlotBox) | [`DynSlotBox<dyn Trait>`](crate::DynSlotBox) | 32 |
 ///
 /// The result can be coerced again, for example to a supertrait (from Rust 1.86 on). A box of

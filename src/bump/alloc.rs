@@ -347,7 +347,7 @@ macro_rules! allocations {
 
         /// Moves a value into the arena, and returns a box that owns it and drops it. O(1).
         ///
-        /// [`arena_box_as!`](crate::arena_box_as) turns it into a box of a trait object.
+        /// [`unsize!`](crate::unsize) turns it into a box of a trait object.
         ///
         /// # Panics
         ///

@@ -8,10 +8,12 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
+use crate::unsizing::{Coercion, Unsize};
+
 /// The owner of a value in an [`Arena`](super::Arena): dropping the box drops the value.
 ///
 /// The memory is freed when the arena is reset or the scope ends. A box is one pointer, or two for
-/// slices and trait objects ([`arena_box_as!`](crate::arena_box_as)). Its functions are associated
+/// slices and trait objects ([`unsize!`](crate::unsize)). Its functions are associated
 /// functions, like those of `Box`, so that they hide no method of the value. It is `Send` and
 /// `Sync` if a `Box` of the value is, because its drop does not touch the arena.
 ///
@@ -79,24 +81,19 @@ impl<'a, T: ?Sized> ArenaBox<'a, T> {
         // SAFETY: valid for `'a`; the box was its only owner, and is forgotten.
         unsafe { value.as_mut() }
     }
+}
 
-    /// Changes the type of the box with a function from pointer to pointer. It is for
-    /// [`arena_box_as!`](crate::arena_box_as).
-    ///
-    /// # Safety
-    ///
-    /// `cast` returns the pointer that it is passed, unsized.
-    #[doc(hidden)]
-    #[inline]
-    pub unsafe fn cast<U: ?Sized>(
-        boxed: Self,
-        cast: impl FnOnce(*mut T) -> *mut U,
-    ) -> ArenaBox<'a, U> {
-        let value = boxed.value;
-        core::mem::forget(boxed);
-        // SAFETY: `cast` returns the same pointer, unsized (precondition), so it is not null.
-        // The box was the only owner, and is forgotten.
-        unsafe { ArenaBox::new(NonNull::new_unchecked(cast(value.as_ptr()))) }
+impl<'a, T: ?Sized, U: ?Sized> Unsize<U> for ArenaBox<'a, T> {
+    type Value = T;
+    type Output = ArenaBox<'a, U>;
+
+    #[inline(always)]
+    fn unsize(self, coercion: Coercion<T, U>) -> ArenaBox<'a, U> {
+        let value = self.value;
+        core::mem::forget(self);
+        // SAFETY: the pointer is to the same value (`unsized-alike`). The box was the only owner,
+        // and is forgotten.
+        unsafe { ArenaBox::new(coercion.apply(value)) }
     }
 }
 
@@ -117,32 +114,6 @@ impl<T> ArenaBox<'_, T> {
         // SAFETY: the box owned the value, and is forgotten: it is read once.
         unsafe { value.read() }
     }
-}
-
-/// Turns an [`ArenaBox`] of a value into one of a trait object or a slice.
-///
-/// # Examples
-///
-/// ```
-/// use core::fmt::Display;
-///
-/// use flatslab::arena_box_as;
-/// use flatslab::bump::{Arena, ArenaBox};
-///
-/// let arena = Arena::new();
-/// let shown: [ArenaBox<'_, dyn Display>; 2] = [
-///     arena_box_as!(arena.boxed(7) => dyn Display),
-///     arena_box_as!(arena.boxed("seven") => dyn Display),
-/// ];
-/// assert_eq!(format!("{} {}", shown[0], shown[1]), "7 seven");
-/// ```
-#[macro_export]
-macro_rules! arena_box_as {
-    ($boxed:expr => $type:ty) => {{
-        let boxed: $crate::bump::ArenaBox<'_, _> = $boxed;
-        // SAFETY: the closure only unsizes the pointer.
-        unsafe { $crate::bump::ArenaBox::cast(boxed, |value| -> *mut $type { value }) }
-    }};
 }
 
 impl<T: ?Sized> Deref for ArenaBox<'_, T> {

@@ -104,7 +104,7 @@
 //! | `boxed::Box`, `leak`, `into_inner` | [`ArenaBox`] of [`boxed`](Arena::boxed), and the same names |
 //! | `Box::into_raw`, `from_raw` | [`leak`](ArenaBox::leak); there is no way back to a box |
 //! | `Box::pin_in` | missing: a pinned box can be forgotten, and its memory used again without its `Drop`; [`PoolBox::into_pin`](crate::pool::PoolBox::into_pin) |
-//! | `Box::downcast` | missing: [`arena_box_as!`](crate::arena_box_as) creates boxes of trait objects |
+//! | `Box::downcast` | missing: [`unsize!`](crate::unsize) creates boxes of trait objects |
 //! | `collections::Vec`, `new_in`, `with_capacity_in`, `bumpalo::vec!` | [`ArenaVec`] and the same functions; values are appended and removed only at its end |
 //! | `from_iter_in`, `collect_in` | [`alloc_slice_iter`](Arena::alloc_slice_iter), or `extend` |
 //! | `into_bump_slice`, `into_bump_slice_mut`, `into_boxed_slice` | [`into_slice`](ArenaVec::into_slice), whose result can be used as a shared slice; [`into_boxed_slice`](ArenaVec::into_boxed_slice) |

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::fmt::{Debug, Display};
 use std::rc::Rc;
 
-use flatslab::arena_box_as;
 use flatslab::bump::{Arena, ArenaBox, ArenaVec};
+use flatslab::unsize;
 
 use crate::values::Count;
 
@@ -50,26 +50,26 @@ fn boxes_of_trait_objects_and_slices() {
     let count = Count::default();
     let arena = Arena::new();
     let mut boxes: Vec<ArenaBox<'_, dyn Numbered>> = (0..3)
-        .map(|number| arena_box_as!(arena.boxed(count.make(number)) => dyn Numbered))
+        .map(|number| unsize!(arena.boxed(count.make(number)) => dyn Numbered))
         .collect();
     let sum: usize = boxes.iter_mut().map(|it| it.number()).sum();
     assert_eq!(sum, 6);
     let last = boxes.pop().unwrap();
-    let upcast: ArenaBox<'_, dyn Debug> = arena_box_as!(arena.boxed(last) => dyn Debug);
+    let upcast: ArenaBox<'_, dyn Debug> = unsize!(arena.boxed(last) => dyn Debug);
     drop(boxes);
     count.expect(1);
     assert!(format!("{upcast:?}").contains("number: 3"));
     drop(upcast);
     let row: ArenaBox<'_, [_]> =
-        arena_box_as!(arena.boxed([count.make(1), count.make(2)]) => [crate::values::Counted]);
+        unsize!(arena.boxed([count.make(1), count.make(2)]) => [crate::values::Counted]);
     assert_eq!(row.len(), 2);
     count.expect(2);
     drop(row);
     // A closure, a local borrow, a value of no size.
     let text = String::from("local");
-    let shown = arena_box_as!(arena.boxed(&text) => dyn Display + '_);
-    let called = arena_box_as!(arena.boxed(|| text.len()) => dyn Fn() -> usize + '_);
-    let nothing = arena_box_as!(arena.boxed(()) => dyn Debug);
+    let shown = unsize!(arena.boxed(&text) => dyn Display + '_);
+    let called = unsize!(arena.boxed(|| text.len()) => dyn Fn() -> usize + '_);
+    let nothing = unsize!(arena.boxed(()) => dyn Debug);
     assert_eq!(
         (
             shown.to_string().as_str(),
@@ -86,7 +86,7 @@ fn control_flow_within_the_macro_loses_nothing() {
     fn run(count: &Count, arena: &Arena, way: u32) -> Result<usize, ()> {
         let mut boxes = Vec::new();
         for number in 0..3 {
-            boxes.push(arena_box_as!({
+            boxes.push(unsize!({
                 match (way, number) {
                     (0, 1) => return Err(()),
                     (1, 1) => break,

@@ -8,8 +8,8 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::slice;
 
-use flatslab::arena_box_as;
 use flatslab::bump::{Arena, ArenaBox, ArenaVec, Scope};
+use flatslab::unsize;
 
 use crate::common::amount;
 use crate::common::random::{one_in, random, seed};
@@ -221,7 +221,7 @@ macro_rules! act {
                 15 => {
                     let row = $arena.alloc([number; 5]);
                     let boxed = $arena.boxed(Boxed(row, number, [7; 3]));
-                    live.boxes.borrow_mut().push(arena_box_as!(boxed => dyn Check + $own));
+                    live.boxes.borrow_mut().push(unsize!(boxed => dyn Check + $own));
                 }
                 16 => {
                     let dropped = live.boxes.borrow_mut().pop();

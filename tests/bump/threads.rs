@@ -28,7 +28,7 @@ fn boxes_and_references_are_used_on_other_threads_while_the_arena_goes_on() {
         let boxed = arena.boxed(vec![1_u64]);
         let row = arena.alloc_slice_fill(50, 2_u64);
         let shown: ArenaBox<'_, dyn Fn() -> u64 + Send> =
-            flatslab::arena_box_as!(arena.boxed(|| 3_u64) => dyn Fn() -> u64 + Send);
+            flatslab::unsize!(arena.boxed(|| 3_u64) => dyn Fn() -> u64 + Send);
         thread::scope(|threads| {
             threads.spawn(move || {
                 let mut boxed = boxed;

@@ -373,7 +373,7 @@ fn vector_or_box_sent_or_shared() {
 #[test]
 fn box_as_a_trait_object() {
     fn show<'a>(arena: &'a Arena, text: &'a str) -> ArenaBox<'a, dyn Display + 'a> {
-        flatslab::arena_box_as!(arena.boxed(text) => dyn Display + 'a)
+        flatslab::unsize!(arena.boxed(text) => dyn Display + 'a)
     }
     assert_eq!(show(&Arena::new(), "text").to_string(), "text");
 }
@@ -381,32 +381,32 @@ fn box_as_a_trait_object() {
 // It lengthens no lifetime:
 #[cfg(compile_fail)]
 fn text_shorter_than_its_box<'a>(arena: &'a Arena, text: &str) -> ArenaBox<'a, dyn Display + 'a> {
-    flatslab::arena_box_as!(arena.boxed(text) => dyn Display + 'a) //~ E0621
+    flatslab::unsize!(arena.boxed(text) => dyn Display + 'a) //~ E0621
 }
 
 #[cfg(compile_fail)]
 fn trait_object_lengthened<'a>(
     boxed: ArenaBox<'a, dyn Display + 'a>,
 ) -> ArenaBox<'a, dyn Display + 'static> {
-    flatslab::arena_box_as!(boxed => dyn Display + 'static) //~ lifetime may not live long enough
+    flatslab::unsize!(boxed => dyn Display + 'static) //~ lifetime may not live long enough
 }
 
 #[cfg(compile_fail)]
 fn boxed_reference_lengthened<'a>(boxed: ArenaBox<'a, &'a str>) -> ArenaBox<'a, &'static str> {
-    flatslab::arena_box_as!(boxed => &'static str) //~ lifetime may not live long enough
+    flatslab::unsize!(boxed => &'static str) //~ lifetime may not live long enough
 }
 
 // It casts to no unrelated type, and makes no unsafe call safe:
 #[cfg(compile_fail)]
 fn cast_to_an_unrelated_type() {
     let arena = Arena::new();
-    flatslab::arena_box_as!(arena.boxed(7_u64) => i64); //~ E0308
+    flatslab::unsize!(arena.boxed(7_u64) => i64); //~ E0308
 }
 
 #[cfg(compile_fail)]
 fn rc_cast_to_send() {
     let arena = Arena::new();
-    flatslab::arena_box_as!(arena.boxed(Rc::new(7)) => dyn Send); //~ E0277
+    flatslab::unsize!(arena.boxed(Rc::new(7)) => dyn Send); //~ E0277
 }
 
 #[cfg(compile_fail)]
@@ -415,11 +415,11 @@ fn unsafe_call_in_the_type() {
         3
     }
     let arena = Arena::new();
-    flatslab::arena_box_as!(arena.boxed([1_u8; 3]) => [u8; three()]); //~ E0133
+    flatslab::unsize!(arena.boxed([1_u8; 3]) => [u8; three()]); //~ E0133
 }
 
 #[cfg(compile_fail)]
 fn unsafe_call_in_the_expression() {
     let arena = Arena::new();
-    flatslab::arena_box_as!(arena.boxed(String::from_utf8_unchecked(vec![])) => dyn Send); //~ E0133
+    flatslab::unsize!(arena.boxed(String::from_utf8_unchecked(vec![])) => dyn Send); //~ E0133
 }

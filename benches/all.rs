@@ -9,12 +9,13 @@ use flatslab_benches::arguments::Arguments;
 use flatslab_benches::record::Record;
 
 /// The benches, and the features with which each is built.
-const BENCHES: [(&str, &str); 15] = [
+const BENCHES: [(&str, &str); 16] = [
     ("cycles", ""),
     ("growth", "allocators"),
     ("malloc", "allocators"),
     ("lives", "allocators"),
     ("intrusive", "allocators"),
+    ("objects", "allocators"),
     ("heaps", "allocators"),
     ("checkpoints", "allocators"),
     ("pages", "allocators"),

@@ -7,8 +7,9 @@ cargo mutants --version >/dev/null 2>&1 ||
     missing cargo-mutants "cargo install cargo-mutants --locked"
 export CARGO_PROFILE_DEV_DEBUG=0
 files=()
-for file in src/raw/*.rs src/raw/pages/*.rs src/slab/*.rs src/slab/{cell,growth}/*.rs \
-    src/pool/{links,segment}.rs src/sync/shared_slab/free_map/*.rs; do
+for file in src/raw/*.rs src/raw/pages/*.rs src/slab/*.rs src/slab/growth/*.rs \
+    src/pool/{links,heap,memory}.rs src/key_slab/{cells,undo_log}.rs src/memory/region.rs \
+    src/sync/shared_slab/free_map/*.rs; do
     files+=(--file "$file")
 done
 cargo mutants --package flatslab "${files[@]}" --timeout 60 --output target "$@"

@@ -48,7 +48,7 @@ run() {
 skipped=(--skip exploration --skip programs)
 families=(--lib --test slab --test key_slab --test pool --test bump --test bytes --test epoch
     --test sync --test memory --test allocator --test origins --test races --test key_slab_storage
-    --test errors)
+    --test errors --test stats --test intrusive)
 
 # 32 bits. Not `gcc-multilib`: in Debian it excludes compilers for other processors.
 i686() {

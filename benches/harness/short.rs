@@ -67,6 +67,11 @@ pub fn sections(record: &Record, bench: &str) -> Vec<Section> {
             "Linked values: time of one value of 64 bytes",
             linked(record),
         )],
+        OBJECTS => vec![(
+            "objects",
+            "Trait objects: time of one step",
+            objects(record),
+        )],
         HEAPS => vec![(
             "heaps",
             "Queues of jobs by time: time of one step",
@@ -79,6 +84,19 @@ pub fn sections(record: &Record, bench: &str) -> Vec<Section> {
         )],
         _ => Vec::new(),
     }
+}
+
+const OBJECTS: &str = "objects";
+
+/// Queues of trait objects, small ones and large ones.
+fn objects(record: &Record) -> String {
+    let of = |live| of_bench(OBJECTS, "ADD, CALL, DROP", (live, 64));
+    let columns = [
+        ("64 objects", of(1 << 6), Metric::Ticks),
+        ("8,192 objects", of(1 << 13), Metric::Ticks),
+    ];
+    let subjects = ["Box<dyn>", "DynSlotBox<dyn>", "PoolBox<dyn>"];
+    by_subject(record, "", &subjects, &columns)
 }
 
 const HEAPS: &str = "heaps";

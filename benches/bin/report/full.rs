@@ -95,6 +95,15 @@ pub(crate) fn files(source: &Source) -> Vec<(&'static str, String)> {
             ("Values of 64 bytes", table(64)),
         ]
     });
+    add("objects", &|| {
+        vec![("Trait objects", all_cases("objects", "Box<dyn>", 64))]
+    });
+    add("checkpoints", &|| {
+        vec![(
+            "Frames that are saved",
+            all_cases("checkpoints", "KeySlab, clone_from", 64),
+        )]
+    });
     add("heaps", &|| {
         let table = all_cases("heaps", "BinaryHeap, outdated entries", 8);
         vec![("Queues of jobs by time", table)]

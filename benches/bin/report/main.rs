@@ -153,7 +153,7 @@ fn report(arguments: &Arguments) -> Result<(), String> {
 }
 
 /// The benches, in the order in which their tables are shown.
-const BENCHES: [&str; 12] = [
+const BENCHES: [&str; 14] = [
     "cycles",
     "growth",
     "malloc",
@@ -165,7 +165,9 @@ const BENCHES: [&str; 12] = [
     "threads",
     "slowest",
     "intrusive",
+    "objects",
     "heaps",
+    "checkpoints",
 ];
 
 /// One page from what each bench has measured last.

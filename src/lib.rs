@@ -67,10 +67,13 @@
 //! | objects that are freed as a group: those of a request, a session, a day | [`epoch::EpochSlab`]; for bytes, [`epoch::EpochBytes`] |
 //! | a value that contains its own key or address | [`vacant_entry`](key_slab::PlainSlab::try_vacant_entry); in a tracked slab `insert_with`, or [`VacantSlot`] |
 //! | lists or trees of the crate `intrusive-collections` | [`SlotBox`]es or [`PoolBox`](pool::PoolBox)es, by [`slab_adapter!`] (feature `intrusive-collections`) |
+//! | a simulation that is rolled back: states of the last frames | [`CheckpointSlab`](key_slab::CheckpointSlab), which logs what changes |
 //! | a loop over keys whose borrows you check yourself | [`untracked`](TrackedSlab::untracked): unsafe, no borrow tracking |
 //! | a loop over all values | `iter`, `iter_mut`, `keys`; [`try_iter`](TrackedSlab::try_iter) if guards may hold some of them |
 //! | a maintenance window | [`retain`](TrackedSlab::retain), `drain`; [`Slab::shrink_to_fit`], [`Slab::reserve`] |
 //! | a large working set, memory that never faults, or memory of your own | any of the containers, built with [`memory::Pages`] |
+//! | memory that the kernel or a device must know by one address | a [`memory::Region`], from which any of the containers takes its memory (feature `std`) |
+//! | a program to watch: use, peaks, refusals, growth | the containers' `stats()`, and the guide's page [`metrics`](guide::metrics) |
 //! | code that is generic over bounded and growable slabs | [`TrackedSlab`]`<T, M>`, [`PlainSlab`]`<T, K, S>` |
 //!
 //! [`BoundedSlab`] and [`Slab`] are called *tracked* slabs, because they track borrows. They and

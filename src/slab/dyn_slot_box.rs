@@ -71,9 +71,11 @@ pub struct DynSlotBox<T: ?Sized> {
     header: NonNull<()>,
     /// Ends the box, for the type that the value has in its slab.
     end: unsafe fn(NonNull<()>, NonNull<SlabHeader>),
-    /// Owns a `T`. Covariant in it, unlike `SlotBox`: no one reads the value again as the type that
-    /// it has in its slab, not even if the box is forgotten.
-    owned: PhantomData<T>,
+    /// Invariant in `T`, like the `SlotBox` it came from: `end` drops the value as the type that it
+    /// has in its slab. A value of a supertype, written by the box, would be dropped as a subtype,
+    /// whose destructor can be another one: `for<'a> fn(&'a u8)` and `fn(&'static u8)` implement the
+    /// same trait differently.
+    owned: PhantomData<*mut T>,
 }
 
 const _: () = assert!(size_of::<DynSlotBox<[u64]>>() == 4 * size_of::<usize>());

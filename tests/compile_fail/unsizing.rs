@@ -158,6 +158,31 @@ fn lifetime_of_a_trait_object_made_shorter<'p, 'a>(
     boxed
 }
 
+fn lifetime_of_a_trait_object_in_a_slot_made_shorter<'a>(
+    boxed: DynSlotBox<dyn Display + 'static>,
+) -> DynSlotBox<dyn Display + 'a> {
+    unsize!(boxed => dyn Display + 'a)
+}
+
+// # A value in a slot is dropped as the type that its slab has
+
+fn values_of_the_same_type(boxed: DynSlotBox<[&'static str]>) -> DynSlotBox<[&'static str]> {
+    boxed
+}
+
+#[cfg(compile_fail)]
+fn values_of_a_shorter_lifetime<'a>(boxed: DynSlotBox<[&'static str]>) -> DynSlotBox<[&'a str]> {
+    boxed //~ lifetime may not live long enough
+}
+
+// The two types can implement a trait differently, by which a destructor calls the function.
+#[cfg(compile_fail)]
+fn values_of_a_supertype(
+    boxed: DynSlotBox<[for<'a> fn(&'a str)]>,
+) -> DynSlotBox<[fn(&'static str)]> {
+    boxed //~ E0308
+}
+
 // # No other thread
 
 #[test]

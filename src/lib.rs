@@ -146,6 +146,7 @@
 //!   the type: the same bytes say that there is no value;
 //! * the first word of a free cell in a [`PoolStorage`](pool::PoolStorage), or of a slot that
 //!   another thread [returned](Slot::into_send), where a link is;
+//! * a value that [`PoolBox::take`](pool::PoolBox::take) moves out, whose cell stays with the box;
 //! * values that are forgotten and not visited: by a `reset` of a pool, or by
 //!   [`PlainSlab::clear`], if they have no destructor.
 //!

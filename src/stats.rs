@@ -50,7 +50,8 @@ pub struct Stats {
     pub bytes: usize,
     /// The largest number of values at the same time, since the container was created or reset.
     ///
-    /// In a [`PlainSlab`](crate::PlainSlab) it is
+    /// In a tracked slab it also counts slots that a stale [`Slot`](crate::Slot) keeps. In a
+    /// [`PlainSlab`](crate::PlainSlab) it is
     /// [`used_slots`](crate::PlainSlab::used_slots), which also counts slots that are retired,
     /// detached, or were skipped by values that were put back under their keys.
     pub peak: Option<usize>,

@@ -2,7 +2,7 @@
 
 #![cfg(feature = "alloc")]
 
-use flatslab::pool::{Pool, PoolStorage, RecyclingPool};
+use flatslab::pool::{Pool, PoolBox, PoolStorage, RecycledBox, RecyclingPool};
 use flatslab::{BoundedKeySlab, BoundedSlab, GenKey, KeySlab, Slab, Stats};
 
 /// The peak, if this build counts it.
@@ -191,10 +191,35 @@ fn a_recycling_pool_has_a_peak_of_boxes_and_not_of_kept_values() {
         let _boxes: [_; 2] = core::array::from_fn(|_| pool.alloc_or_reuse(|| 7, |_| {}));
     }
     let stats = pool.stats();
-    assert_eq!((stats.live, stats.free, stats.peak), (0, 4, Some(2)));
+    assert_eq!((stats.live, stats.free, stats.peak), (0, 4, counted(2)));
     assert_eq!(stats.bytes, pool.memory().bytes());
+    // Values that are taken out or dropped give their cells back.
+    let boxes: [_; 3] = core::array::from_fn(|_| pool.alloc_or_reuse(|| 7, |_| {}));
+    assert_eq!(boxes.map(RecycledBox::into_inner), [7; 3]);
     pool.clear();
-    assert_eq!(pool.stats().peak, Some(0));
+    assert_eq!((pool.stats().live, pool.stats().peak), (0, counted(3)));
+}
+
+#[test]
+#[cfg(feature = "std")]
+fn the_peak_of_a_storage_counts_boxes_that_were_sent() {
+    static STORAGE: PoolStorage<u64, 4> = PoolStorage::new();
+
+    let pool = &*STORAGE.claim().unwrap();
+    let sent: Vec<_> = (0..3).map(|n| PoolBox::into_send(pool.alloc(n))).collect();
+    std::thread::spawn(move || drop(sent)).join().unwrap();
+    assert_eq!(pool.reclaim(), 3);
+    assert_eq!((pool.stats().live, pool.stats().peak), (0, counted(3)));
+}
+
+#[test]
+fn a_slab_that_becomes_a_clone_counts_on() {
+    let (mut slab, mut larger) = (KeySlab::new(), KeySlab::new());
+    (0..10).for_each(|n| _ = slab.insert(n));
+    (0..1000).for_each(|n| _ = larger.insert(n));
+    let before = slab.stats().growths.unwrap();
+    slab.clone_from(&larger);
+    assert_eq!(slab.stats().growths, Some(before + 1));
 }
 
 #[test]

@@ -890,7 +890,9 @@ impl<T: Clone, K: SlabKey, S: Storage> Clone for PlainSlab<T, K, S> {
             self.used = 0;
             source.clone_to(self);
         } else {
+            let growths = self.growths;
             *self = source.clone();
+            self.growths = growths.saturating_add((!S::BOUNDED).into());
         }
     }
 }

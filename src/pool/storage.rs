@@ -427,6 +427,7 @@ impl InStorage {
 
     /// Makes up to `most` of the returned cells free; returns how many.
     fn free_returned(&self, most: usize) -> usize {
+        self.fresh.note_peak(|| self.free.depth());
         let mut next = self.taken.get().or_else(|| self.returned.take());
         let mut freed = 0;
         while freed < most {

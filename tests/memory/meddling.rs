@@ -19,7 +19,7 @@ fn insert(slab: &Slab<Wide>, numbers: std::ops::Range<u64>) {
 
 #[test]
 fn a_source_may_use_the_slab_that_asks() {
-    let hooks: [Hook; 7] = [
+    let hooks: [Hook; 8] = [
         |slab| {
             slab.insert_key(wide(1_000));
         },
@@ -41,6 +41,12 @@ fn a_source_may_use_the_slab_that_asks() {
             slab.shrink_to_fit();
         },
         |slab| assert!(slab.memory().bytes() > 0 || slab.capacity() == 0),
+        |slab| {
+            let stats = slab.stats();
+            assert_eq!(stats.live + stats.free, stats.capacity, "{stats}");
+            assert!(stats.peak.is_none_or(|peak| peak >= stats.live), "{stats}");
+            assert_eq!(stats.bytes, slab.memory().bytes());
+        },
     ];
     let operations: [Hook; 5] = [
         |slab| {

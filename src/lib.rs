@@ -147,8 +147,9 @@
 //! * the first word of a free cell in a [`PoolStorage`](pool::PoolStorage), or of a slot that
 //!   another thread [returned](Slot::into_send), where a link is;
 //! * a value that [`PoolBox::take`](pool::PoolBox::take) moves out, whose cell stays with the box;
-//! * values that are forgotten and not visited: by a `reset` of a pool, or by
-//!   [`PlainSlab::clear`], if they have no destructor.
+//! * values that are forgotten and not visited: by a `reset` of a pool, by
+//!   [`PlainSlab::clear`] if they have no destructor, or by a rewind of a
+//!   [`CheckpointSlab`](key_slab::CheckpointSlab), which ends the use of their slots.
 //!
 //! Miri finds such reads by itself, so nothing is overwritten under Miri. Safe code never sees these
 //! bytes, in any build.

@@ -53,7 +53,8 @@ pub struct Stats {
     /// In a tracked slab it also counts slots that a stale [`Slot`](crate::Slot) keeps. In a
     /// [`PlainSlab`](crate::PlainSlab) it is
     /// [`used_slots`](crate::PlainSlab::used_slots), which also counts slots that are retired,
-    /// detached, or were skipped by values that were put back under their keys.
+    /// detached, or were skipped by values that were put back under their keys, and can fall when
+    /// the slab is cleared, shrunk or rewound.
     pub peak: Option<usize>,
     /// Number of insertions or allocations that were refused since the container was created.
     pub refusals: Option<u64>,

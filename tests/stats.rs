@@ -1,6 +1,8 @@
 //! The figures of each container, and what they count.
 
 #![cfg(feature = "alloc")]
+// Other tests make the same accesses to memory.
+#![cfg(not(each_run))]
 
 use flatslab::pool::{Pool, PoolBox, PoolStorage, RecycledBox, RecyclingPool};
 use flatslab::{BoundedKeySlab, BoundedSlab, GenKey, KeySlab, Slab, Stats};

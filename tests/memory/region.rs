@@ -14,6 +14,7 @@ fn region(bytes: usize) -> Arc<Region> {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn containers_lie_in_the_region_and_give_their_memory_back() {
     let region = region(1 << 20);
     let inside = |address: *const u8, bytes: usize| {
@@ -44,6 +45,7 @@ fn containers_lie_in_the_region_and_give_their_memory_back() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn what_does_not_fit_is_refused_and_leaves_the_rest() {
     let region = region(64 << 10);
     let small = BoundedSlab::<u64>::builder().capacity(100);
@@ -111,6 +113,7 @@ fn a_region_of_no_bytes_refuses_everything() {
 
 /// Random allocations against a map of which bytes are taken.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn blocks_do_not_overlap_are_aligned_and_join_when_they_are_free() {
     let region = region(32 << 10);
     let base = region.start().addr().get();
@@ -165,6 +168,7 @@ fn blocks_do_not_overlap_are_aligned_and_join_when_they_are_free() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn threads_take_and_release_at_once() {
     let region = region(256 << 10);
     thread::scope(|scope| {

@@ -61,7 +61,7 @@ pub(crate) unsafe fn move_out<T>(place: NonNull<T>) -> T {
 /// # Safety
 ///
 /// They are initialised, and nothing writes to them.
-#[cfg(test)]
+#[cfg(all(test, debug_assertions, not(miri)))]
 pub(crate) unsafe fn is_poisoned(start: *const u8, bytes: usize) -> bool {
     // SAFETY: the preconditions are the same.
     let found = unsafe { core::slice::from_raw_parts(start, bytes) };

@@ -70,4 +70,8 @@ fi
 
 # And what features add. What takes longest has nothing to do with them.
 cargo test --package flatslab --all-features --lib --test '*' -- --skip exploration --skip programs
-cargo test --package flatslab --all-features --doc
+# The examples in the documentation of what they add; the weekly run has all of them once more.
+examples=(src/intrusive.rs src/memory src/key_slab/{as_map,key,options,snapshot}.rs src/bytes/{buf,views}.rs
+    src/epoch src/bump/allocator.rs src/guide src/lib.rs)
+[ -z "${FLATSLAB_WEEKLY:-}" ] || examples=()
+cargo test --package flatslab --all-features --doc -- "${examples[@]}"

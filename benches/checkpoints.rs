@@ -57,11 +57,11 @@ fn main() -> ExitCode {
 
 fn cases(_: &Arguments, _: usize, _: usize) -> Vec<Case> {
     macro_rules! entry {
-        ($subject:expr, $state:ident) => {
+        ($subject:expr, $state:ty) => {
             Entry {
                 subject: $subject,
-                check: check::<$state<[u64; 8]>>,
-                turn: turn::<$state<[u64; 8]>>,
+                check: check::<$state>,
+                turn: turn::<$state>,
             }
         };
     }
@@ -70,10 +70,10 @@ fn cases(_: &Arguments, _: usize, _: usize) -> Vec<Case> {
         turns: 7,
         columns: const { &[Column::Value(Metric::Ticks), Column::Ratio(COPIES)] },
         entries: vec![
-            entry!(COPIES, Copies),
-            entry!("KeySlab, clone", Clones),
-            entry!("CheckpointSlab", Checkpoints),
-            entry!("KeySlab, not saved", NotSaved),
+            entry!(COPIES, Copies<[u64; 8], true>),
+            entry!("KeySlab, clone", Copies<[u64; 8], false>),
+            entry!("CheckpointSlab", Checkpoints<[u64; 8]>),
+            entry!("KeySlab, not saved", NotSaved<[u64; 8]>),
         ],
     }]
 }
@@ -160,14 +160,14 @@ impl<V: Payload> State for Checkpoints<V> {
     }
 }
 
-/// A slab, and copies of it whose memory is used again.
-struct Copies<V: Payload> {
+/// A slab, and copies of it: in memory that is used again if `REUSED`, otherwise in memory of their own.
+struct Copies<V: Payload, const REUSED: bool> {
     slab: KeySlab<V>,
     saved: [KeySlab<V>; WINDOW],
     frame: usize,
 }
 
-impl<V: Payload> State for Copies<V> {
+impl<V: Payload, const REUSED: bool> State for Copies<V, REUSED> {
     type Value = V;
 
     forward!();
@@ -183,44 +183,20 @@ impl<V: Payload> State for Copies<V> {
     #[inline(always)]
     fn save(&mut self) {
         self.frame += 1;
-        self.saved[self.frame % WINDOW].clone_from(&self.slab);
+        copy::<_, REUSED>(&self.slab, &mut self.saved[self.frame % WINDOW]);
     }
 
     #[inline(always)]
     fn roll_back(&mut self) {
-        self.slab.clone_from(&self.saved[self.frame % WINDOW]);
+        copy::<_, REUSED>(&self.saved[self.frame % WINDOW], &mut self.slab);
     }
 }
 
-/// A slab, and copies of it with memory of their own.
-struct Clones<V: Payload> {
-    slab: KeySlab<V>,
-    saved: [KeySlab<V>; WINDOW],
-    frame: usize,
-}
-
-impl<V: Payload> State for Clones<V> {
-    type Value = V;
-
-    forward!();
-
-    fn new() -> Self {
-        Clones {
-            slab: KeySlab::new(),
-            saved: [(); WINDOW].map(|()| KeySlab::new()),
-            frame: 0,
-        }
-    }
-
-    #[inline(always)]
-    fn save(&mut self) {
-        self.frame += 1;
-        self.saved[self.frame % WINDOW] = self.slab.clone();
-    }
-
-    #[inline(always)]
-    fn roll_back(&mut self) {
-        self.slab = self.saved[self.frame % WINDOW].clone();
+#[inline(always)]
+fn copy<V: Payload, const REUSED: bool>(from: &KeySlab<V>, to: &mut KeySlab<V>) {
+    match REUSED {
+        true => to.clone_from(from),
+        false => *to = from.clone(),
     }
 }
 

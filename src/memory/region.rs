@@ -46,10 +46,12 @@ use crate::raw::memory::Block;
 /// # Examples
 ///
 /// ```
+/// use std::sync::Arc;
+///
 /// use flatslab::bytes::ByteArena;
 /// use flatslab::memory::{Pages, Region};
 ///
-/// let region = Region::try_new(1 << 20, Pages::new())?;
+/// let region = Arc::new(Region::try_new(1 << 20, Pages::new())?);
 /// // Register region.start() and region.len() here.
 /// let arena = ByteArena::builder().chunk_bytes(64 << 10).pages(region.pages()).try_build()?;
 /// let mut buf = arena.alloc(1500);
@@ -111,7 +113,7 @@ impl Region {
     /// assert_eq!(region.start().addr().get() % (2 << 20), 0);
     /// # Ok::<(), flatslab::BuildError>(())
     /// ```
-    pub fn try_new(bytes: usize, pages: Pages) -> Result<Arc<Self>, BuildError> {
+    pub fn try_new(bytes: usize, pages: Pages) -> Result<Self, BuildError> {
         let source = pages.into_source()?;
         let layout = Layout::from_size_align(bytes, Self::align(bytes)).map_err(|_| {
             AllocError::TooManyBytes {
@@ -128,10 +130,10 @@ impl Region {
             free.push(0..bytes);
         }
         let parts = Parts { free, allocated: 0 };
-        Ok(Arc::new(Region {
+        Ok(Region {
             block,
             parts: Mutex::new(parts),
-        }))
+        })
     }
 
     /// Returns the options that build a container in this region.
@@ -139,10 +141,12 @@ impl Region {
     /// The container keeps the region until its own memory is released.
     ///
     /// ```
+    /// use std::sync::Arc;
+    ///
     /// use flatslab::memory::{Pages, Region};
     /// use flatslab::pool::Pool;
     ///
-    /// let region = Region::try_new(4 << 20, Pages::new())?;
+    /// let region = Arc::new(Region::try_new(4 << 20, Pages::new())?);
     /// let pool = Pool::<[u8; 2048]>::builder().capacity(100).pages(region.pages()).try_build()?;
     /// let frame = pool.alloc([0; 2048]);
     /// assert!(region.offset_of(&raw const *frame).is_some());

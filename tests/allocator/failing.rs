@@ -550,3 +550,28 @@ fn a_checkpoint_slab_whose_log_is_refused_is_what_it_was() {
         }
     });
 }
+
+#[test]
+#[cfg(feature = "std")]
+fn a_region_that_is_refused_leaks_nothing_and_one_that_cannot_list_its_parts_refuses() {
+    use std::sync::Arc;
+
+    use flatslab::memory::{Pages, Region};
+
+    // The block, and the list of its free parts.
+    assert_eq!(each_failure(|| Region::try_new(8192, Pages::new())), 2);
+
+    without_leak(|| {
+        let region = Arc::new(Region::try_new(64 << 10, Pages::new()).unwrap());
+        let pages = region.pages();
+        let build = || {
+            let builder = BoundedSlab::<u64>::builder().capacity(100);
+            builder.pages(pages.clone()).try_build()
+        };
+        assert!(each_failure(build) > 0);
+        assert_eq!(region.free_bytes(), region.len());
+        let slab = build().unwrap();
+        let key = slab.insert_key(7).unwrap();
+        assert_eq!(*slab.get(key).unwrap(), 7);
+    });
+}

@@ -10,7 +10,7 @@ use flatslab::memory::{MemorySource, Pages, Region};
 use flatslab::{BoundedSlab, KeySlab, Slab};
 
 fn region(bytes: usize) -> Arc<Region> {
-    Region::try_new(bytes, Pages::new()).unwrap()
+    Arc::new(Region::try_new(bytes, Pages::new()).unwrap())
 }
 
 #[test]

@@ -191,6 +191,7 @@ impl Drop for Reads {
 /// Builds an arena in a region of its own.
 fn arena() -> io::Result<(Arc<Region>, ByteArena)> {
     let region = Region::try_new(REGION, Pages::new()).map_err(io::Error::other)?;
+    let region = Arc::new(region);
     let arena = ByteArena::builder().smallest(BLOCK).largest(BLOCK);
     let arena = arena.chunk_bytes(32 * BLOCK).pages(region.pages());
     let arena = arena.try_build().map_err(io::Error::other)?;

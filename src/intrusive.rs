@@ -299,7 +299,7 @@ unsafe impl<'p, T> PointerOps for PoolBoxOps<PoolBox<'p, T>> {
 /// use intrusive_collections::{KeyAdapter, LinkedList, LinkedListLink, RBTree, RBTreeLink};
 ///
 /// #[derive(Default)]
-/// struct Level { link: RBTreeLink, price: u64 }
+/// pub(crate) struct Level { link: RBTreeLink, price: u64 }
 ///
 /// slab_adapter!(pub(crate) Levels<'p> = PoolBox<'p, Level>: Level { link => RBTreeLink });
 /// impl<'a> KeyAdapter<'a> for Levels<'_> {

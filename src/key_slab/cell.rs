@@ -334,7 +334,7 @@ mod tests {
                 assert!(is_poisoned(place, size_of::<T>()));
             }
         }
-        removed(7_u64, 8);
+        removed(7_u64, align_of::<u64>());
         removed(7_u8, 1);
         removed([7_u16; 9], 2);
         removed((), 1);

@@ -114,6 +114,7 @@ fn an_insertion_finds_what_came_back() {
 }
 
 #[test]
+#[cfg(feature = "std")]
 fn a_handle_that_ends_on_its_slabs_thread_frees_its_slot_at_once() {
     fn run<M: Memory>(slab: &TrackedSlab<Value, M>, alive: &Alive) {
         let send = |number| {

@@ -3,9 +3,8 @@
 . "$(dirname "$0")/common.sh"
 cargo clippy --version >/dev/null 2>&1 || missing clippy "rustup component add clippy"
 needs_bare_metal
-cargo clippy --package flatslab --package order_flow --package engine_trial --package order_book \
-    --package feed --package exchange --package threads --package server --package audio \
-    --all-targets --all-features -- -D warnings
+cargo clippy --workspace --exclude flatslab-benches --exclude engine_record \
+    --exclude public_benchmark --all-targets --all-features -- -D warnings
 # Its stores are features of which at most one may be chosen.
 for feature in "" ring by-hand boxes slab slotmap; do
     cargo clippy --package public_benchmark --all-targets --features "$feature" -- -D warnings

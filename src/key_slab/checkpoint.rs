@@ -1122,6 +1122,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(each_run, ignore = "weekly")]
     fn a_rewound_slab_is_the_clone_of_its_checkpoint() {
         let steps = amount(2_000, 60);
         for number in 0..amount(20, 2_u64) {

@@ -191,6 +191,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(each_run, ignore = "weekly")]
     fn numbers_are_taken_from_the_last_to_the_first_whatever_their_limit() {
         let (few, most) = if cfg!(miri) { (5, 7) } else { (70, 70) };
         for limit in (1..=few).chain([1000, 4095, 4096, 1 << 20, (1 << 30) - 1]) {

@@ -290,6 +290,7 @@ fn run_each(code: fn(&Arena, Checkpoint, Option<Checkpoint>) -> Checkpoint) {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn code_that_a_method_runs_may_rewind_to_its_own_checkpoint() {
     run_each(|arena, _, _| {
         let row = arena.alloc([4_u64; 9]);

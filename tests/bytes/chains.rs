@@ -207,6 +207,7 @@ fn a_link_may_be_a_part_of_its_buffer() {
 const STACK: usize = 64 << 10;
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 #[cfg(feature = "std")]
 fn a_long_chain_is_dropped_on_a_small_stack() {
     let links = amount(1_000_000, 100);

@@ -69,6 +69,7 @@ fn buffers_that_came_back_serve_any_class_at_the_latest_after_as_many_requests_a
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn buffers_that_came_back_in_order_serve_the_first_request_of_another_class() {
     let (largest, limit) = amount((32 << 10, 4 << 20), (4 << 10, 16 << 10));
     let arena = limited().largest(largest).max_bytes(limit).atomic().build();
@@ -189,6 +190,7 @@ fn refusing(f: impl FnOnce()) {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_class_takes_over_a_chunk_where_the_source_refuses() {
     for (first, second) in [(64, 500), (500, 64), (64, 128)] {
         let source = Counted::new();
@@ -218,6 +220,7 @@ fn a_class_takes_over_a_chunk_where_the_source_refuses() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_source_that_refuses_is_asked_again_once_it_has_as_much_back() {
     let source = Counted::new();
     let arena = ByteArena::builder()

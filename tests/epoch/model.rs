@@ -111,6 +111,7 @@ fn values_without_a_size_do_as_the_model() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn aligned_values_do_as_the_model() {
     programs_on(3);
 }

@@ -62,6 +62,7 @@ fn clear_epoch_drops_the_rest() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn clear_epoch_of_a_pinned_epoch_drops_the_rest() {
     for place in 0..5 {
         let slab = small();

@@ -111,6 +111,7 @@ fn a_destructor_may_clear_the_epoch_again() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_destructor_may_advance_and_close() {
     each_state(|slab, epoch, _| {
         slab.advance();

@@ -30,6 +30,7 @@ fn has_ranges() -> bool {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_large_slab_grows_where_it_is() {
     let count = Count::default();
     let mut slab = in_range::<Counted, GenKey>();

@@ -58,6 +58,7 @@ fn positions() {
 
 /// A thousand writes through a ring of ten entries.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_ring_keeps_the_newest() {
     let mut ring = Ring::with_capacity(10, 40);
     for number in 0..1000_u32 {

@@ -500,6 +500,7 @@ fn a_value_that_is_retired_while_its_slab_goes_is_dropped_or_refused() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn values_of_every_size_and_alignment_are_retired() {
     #[repr(align(64))]
     struct Line(#[expect(dead_code, reason = "for its size")] u8);

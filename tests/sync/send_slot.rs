@@ -245,6 +245,7 @@ fn room_is_made_of_the_slots_that_came_back() {
 
 /// Whatever is done next, with a part of what came back freed and the rest not.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn slots_that_are_yet_to_be_freed_are_found_by_all_that_needs_them() {
     let after: [fn(BoundedSlab<Value>, &Alive); 7] = [
         |slab, _| drop(slab),
@@ -651,6 +652,7 @@ impl<M: Memory> World<M> {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn random_steps_do_as_the_model() {
     fn run<M: Memory>(slab: TrackedSlab<Value, M>, number: u64) {
         seed(number);

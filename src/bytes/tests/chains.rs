@@ -116,6 +116,7 @@ fn a_chain_over_two_arenas_ends_whichever_goes_first() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_link_of_the_rest_holds_its_reference_until_it_is_freed() {
     let arena = builder().build();
     let head = chain(&[&arena], 3 * LINKS);
@@ -161,6 +162,7 @@ fn of_two_classes<R: References>(arena: &ByteArena<R>, count: usize) -> Buf<R> {
 /// What is left goes to the class of each buffer in turn: of atomic ones, one walk over the classes
 /// freed a part.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_chain_over_two_classes_is_reclaimed_as_a_whole() {
     let count = 3 * LINKS;
     let shared = builder().atomic().build();

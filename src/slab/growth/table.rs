@@ -810,6 +810,7 @@ mod tests {
 
     /// One hole among so many chunks: one bit is looked at for each, and none twice.
     #[test]
+    #[cfg_attr(each_run, ignore = "weekly")]
     fn the_lowest_hole_is_found_by_words_of_bits() {
         let chunks = if cfg!(miri) { 300 } else { 20_000 };
         let all: Vec<usize> = (0..chunks).filter(|number| *number != chunks - 2).collect();

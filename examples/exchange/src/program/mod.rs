@@ -17,7 +17,7 @@
 
 mod engine;
 mod gateway;
-mod readers;
+pub(crate) mod readers;
 
 use std::sync::mpsc;
 use std::thread;

@@ -14,7 +14,7 @@ use crate::frame::{Entry, Quote};
 use crate::outcome::Seen;
 
 /// Writes market data out: here, to where it is only summed up. Pauses after each `slow` frames.
-pub(super) fn write_market(quotes: &mut Follower, slow: Option<u64>) -> Seen {
+pub(crate) fn write_market(quotes: &mut Follower, slow: Option<u64>) -> Seen {
     let (mut seen, mut sum) = (Seen::default(), 0_u64);
     loop {
         // Asked first: what was pushed before is found.

@@ -1,6 +1,8 @@
 //! Frames of a simulation that can be rolled back: the state is saved, some values change, and the
-//! frame is kept or undone. With checkpoints of a slab, and with copies of the whole slab.
+//! frame is kept or undone. With checkpoints of a slab, with copies of the whole slab, and with its
+//! snapshots in bytes.
 
+use std::mem::take;
 use std::process::ExitCode;
 
 use flatslab::key_slab::{Checkpoint, CheckpointSlab};
@@ -14,6 +16,8 @@ use flatslab_benches::results;
 use flatslab_benches::run::{self, Case, Entry, Measured, Plan, Turn};
 use flatslab_benches::table::Column;
 use rand::seq::SliceRandom;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 const PLAN: Plan = Plan {
     bench: "checkpoints",
@@ -73,6 +77,7 @@ fn cases(_: &Arguments, _: usize, _: usize) -> Vec<Case> {
             entry!(COPIES, Copies<[u64; 8], true>),
             entry!("KeySlab, clone", Copies<[u64; 8], false>),
             entry!("CheckpointSlab", Checkpoints<[u64; 8]>),
+            entry!("KeySlab, postcard", Snapshots<[u64; 8]>),
             entry!("KeySlab, not saved", NotSaved<[u64; 8]>),
         ],
     }]
@@ -197,6 +202,39 @@ fn copy<V: Payload, const REUSED: bool>(from: &KeySlab<V>, to: &mut KeySlab<V>) 
     match REUSED {
         true => to.clone_from(from),
         false => *to = from.clone(),
+    }
+}
+
+/// A slab, and snapshots of it in bytes, whose memory is used again.
+struct Snapshots<V: Payload> {
+    slab: KeySlab<V>,
+    saved: [Vec<u8>; WINDOW],
+    frame: usize,
+}
+
+impl<V: Payload + Serialize + DeserializeOwned> State for Snapshots<V> {
+    type Value = V;
+
+    forward!();
+
+    fn new() -> Self {
+        Snapshots {
+            slab: KeySlab::new(),
+            saved: [(); WINDOW].map(|()| Vec::new()),
+            frame: 0,
+        }
+    }
+
+    fn save(&mut self) {
+        self.frame += 1;
+        let saved = &mut self.saved[self.frame % WINDOW];
+        saved.clear();
+        *saved = postcard::to_extend(&self.slab, take(saved)).expect("a vector has room");
+    }
+
+    fn roll_back(&mut self) {
+        let saved = &self.saved[self.frame % WINDOW];
+        self.slab = postcard::from_bytes(saved).expect("it is a snapshot");
     }
 }
 

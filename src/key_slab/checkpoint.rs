@@ -5,9 +5,8 @@
 //! [`rewind`](CheckpointSlab::rewind) writes the states back, the last one first.
 //!
 //! A change is logged *before* it is made, and all memory for it is reserved before that. A slot
-//! that is logged and then stays as it is does no harm: rewinding writes its own state back. So the
-//! log is right after a refusal of the allocator, a panic in a key type of the user's, and an entry
-//! that is dropped.
+//! may be logged and then not change: a rewind writes the same state back. So the log stays correct
+//! if the allocator refuses, if the user's key type panics, or if an entry is dropped.
 
 use core::error::Error;
 use core::fmt;
@@ -36,17 +35,18 @@ use super::{BoundedKeySlab, GenKey, KeySlab, SecondarySlab};
 /// or a search with backtracking require. A checkpoint copies nothing. The first change of a slot
 /// after it copies the slot's previous value, so a frame costs what it changes, not what there is.
 ///
-/// Everything that only reads is done through [`Deref`], as with a [`KeySlab`]: `get`, `iter`,
-/// `contains`, `slab[key]`; `clone` returns a plain slab. Methods that change values have the names
-/// that they have there. A type of its own keeps the cost away from every other slab: a [`KeySlab`]
-/// has no log and no stamps.
+/// Methods that only read are those of a [`KeySlab`], through [`Deref`]: `get`, `iter`, `contains`,
+/// `len`, `stats`, `slab[key]`. `clone` returns a copy without checkpoints. Methods that change
+/// values are defined here, under the names that they have in a [`KeySlab`].
 ///
-/// The second parameter is the type of the keys, the third the kind of memory:
-/// [`from`](Self::from) takes any slab, a [`BoundedKeySlab`] among them.
+/// The second parameter is the type of the keys, the third the kind of memory.
+/// [`from`](Self::from) adds checkpoints to any slab, for example to a [`BoundedKeySlab`], or to a
+/// slab whose memory was touched by [`prepare`](PlainSlab::prepare).
 ///
 /// # Cost
 ///
-/// - A slot takes 4 bytes more, for its stamp.
+/// - A slot takes 4 bytes more, for its *stamp*: a number that tells whether the slot was logged
+///   since the last checkpoint.
 /// - The first change of a slot after a checkpoint takes 8 bytes in the log, and the size of the
 ///   value if there was one. Further changes until the next checkpoint cost a comparison.
 /// - The log keeps what is needed to return to the oldest checkpoint. It grows until
@@ -54,17 +54,19 @@ use super::{BoundedKeySlab, GenKey, KeySlab, SecondarySlab};
 ///   forgetting it frees nothing. Without a checkpoint nothing is logged.
 /// - The log grows as a `Vec` does. After
 ///   [`try_reserve_changes`](Self::try_reserve_changes) the next changes do not allocate for it.
+///   Its memory is not touched in advance.
 ///
 /// If more than about a third of the values change between two checkpoints, a copy of the slab
-/// ([`clone_from`](Clone::clone_from)) takes less time. The guide's page about snapshots compares
-/// them, and has a simulation with a window of frames.
+/// ([`clone_from`](Clone::clone_from)) takes less time. The guide's page
+/// [`snapshots`](crate::guide::snapshots) compares the two, and has a simulation with a window of
+/// frames.
 ///
 /// # Keys of values that were undone
 ///
-/// A value that was inserted after the checkpoint is gone when the slab is rewound, and its key is
-/// returned again by the next insertions, with the same generation. This is what makes a replay
-/// return the same keys. A program that has kept such a key elsewhere finds the value of the
-/// replay, so other data must be rewound together with the slab: a [`SecondarySlab`] is not.
+/// A rewind removes the values that were inserted after the checkpoint. The next insertions return
+/// their keys again, with the same generations, so a replay returns the same keys. A program that
+/// has kept such a key elsewhere finds the value of the replay with it. So rewind the program's
+/// other data together with the slab. A [`SecondarySlab`] is not rewound.
 ///
 /// # Examples
 ///
@@ -114,7 +116,7 @@ pub struct Checkpoint {
     number: u64,
 }
 
-/// Why a slab was not rewound. Nothing has changed.
+/// The error of [`try_rewind`](CheckpointSlab::try_rewind). The slab has not changed.
 ///
 /// # Examples
 ///
@@ -133,7 +135,7 @@ pub struct Checkpoint {
 pub enum RewindError {
     /// The checkpoint is of another slab.
     OtherSlab,
-    /// The slab does not have the checkpoint any more:
+    /// The slab no longer has the checkpoint:
     /// [`keep_last`](CheckpointSlab::keep_last) dropped it, or the slab was rewound to an earlier
     /// one.
     Dropped,
@@ -323,7 +325,8 @@ impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
     /// slots are what they were.
     ///
     /// The checkpoint stays, so the slab can be rewound to it again; later checkpoints are dropped.
-    /// Memory stays too: the capacity is not part of the state.
+    /// A replay from here needs no new checkpoint of this state: [`keep_last`](Self::keep_last)
+    /// would count both. The capacity is not part of the state, and does not change.
     ///
     /// # Complexity
     ///
@@ -467,10 +470,10 @@ impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
         self.log.marks()
     }
 
-    /// Returns the number of changes in the log: of each slot one for each checkpoint after which
-    /// it changed. O(1).
+    /// Returns the number of changes in the log: one for each checkpoint and each slot that changed
+    /// after it, before the next checkpoint. O(1).
     ///
-    /// The use of a slot that was never used before is not logged.
+    /// An insertion into a slot that was never used before is not logged.
     ///
     /// ```
     /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
@@ -488,8 +491,8 @@ impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
 
     /// Returns the bytes of the log: its changes, the list of checkpoints and the stamps. O(1).
     ///
-    /// [`memory`](PlainSlab::memory) reports on the memory of the slab, which these are not part
-    /// of.
+    /// [`memory`](PlainSlab::memory) and [`stats`](PlainSlab::stats) report the memory of the slab,
+    /// which does not include the log.
     ///
     /// ```
     /// let mut slab = flatslab::key_slab::CheckpointSlab::<u64>::new();
@@ -506,8 +509,9 @@ impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
     /// Reserves memory in the log for at least `changes` more changes, which then do not allocate
     /// for it; never panics or aborts.
     ///
-    /// Call it before the first frame with as many changes as the kept checkpoints have together.
-    /// Insertions into new slots also need stamps, for which `reserve` makes room.
+    /// Call it before the first frame, with the number of checkpoints that are kept times the
+    /// number of slots that change between two of them. Insertions into new slots also need stamps,
+    /// for which `reserve` makes room.
     ///
     /// # Complexity
     ///
@@ -532,8 +536,9 @@ impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
 
     /// Returns the slab, in its present state, and drops all checkpoints.
     ///
-    /// What this type does not offer, such as [`compact`](PlainSlab::compact) or
-    /// [`insert_at`](PlainSlab::insert_at), is done on the slab; [`from`](Self::from) takes it back.
+    /// Call methods that this type does not have on that slab, such as
+    /// [`compact`](PlainSlab::compact) or [`insert_at`](PlainSlab::insert_at).
+    /// [`from`](Self::from) takes it back.
     ///
     /// ```
     /// use flatslab::key_slab::CheckpointSlab;
@@ -685,7 +690,8 @@ impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
     /// Borrows the value with this key mutably, and logs its present state. Returns `None` if there
     /// is no value, like [`get`](PlainSlab::get).
     ///
-    /// The value is logged even if it is not changed then: to read, use [`get`](PlainSlab::get).
+    /// The value is logged even if it is not changed afterwards. To read it, use
+    /// [`get`](PlainSlab::get).
     ///
     /// # Complexity
     ///
@@ -693,8 +699,8 @@ impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
     ///
     /// # Panics
     ///
-    /// Aborts if memory for the log is refused. After
-    /// [`try_reserve_changes`](Self::try_reserve_changes) none is needed.
+    /// Aborts if memory for the log is refused. It does not request any after
+    /// [`try_reserve_changes`](Self::try_reserve_changes).
     ///
     /// # Examples
     ///
@@ -818,9 +824,9 @@ impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
 
     /// Removes the values for which `keep` returns `false`, in the order of their slots.
     ///
-    /// Unlike [`retain`](PlainSlab::retain) of a [`KeySlab`], it lends `keep` shared references: so
-    /// only the values that it removes are logged. If `keep` panics, the values that were not visited
-    /// yet stay.
+    /// Unlike in [`retain`](PlainSlab::retain) of a [`KeySlab`], `keep` gets shared references, so
+    /// only the removed values are logged. If `keep` panics, the values that were not visited yet
+    /// stay.
     ///
     /// # Complexity
     ///
@@ -857,8 +863,9 @@ impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
     ///
     /// # Complexity
     ///
-    /// O(used slots), each of which is logged unless it was before, with its value. The log may
-    /// grow. O(1) where [`KeySlab::clear`](PlainSlab::clear) is if there is no checkpoint.
+    /// O(used slots): each slot that was not logged since the last checkpoint is logged, with its
+    /// value if it has one. The log may grow. Without a checkpoint nothing is logged, and the call
+    /// takes as long as [`KeySlab::clear`](PlainSlab::clear).
     ///
     /// ```
     /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
@@ -950,8 +957,8 @@ impl<T: Copy, K: SlabKey> fmt::Debug for CheckpointIterMut<'_, T, K> {
     }
 }
 
-/// Takes a slab, with its values, keys and memory. The log has memory from the same
-/// [pages](crate::memory::Pages).
+/// Adds checkpoints to a slab, which keeps its values, keys and memory. The memory of the log is
+/// from the same [pages](crate::memory::Pages).
 ///
 /// If generations [wrap](super::GenKey#how-long-generations-last), slots that were retired before
 /// are free afterwards, as after [`clear`](PlainSlab::clear). O(used slots).

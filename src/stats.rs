@@ -5,10 +5,11 @@ use core::fmt;
 /// A snapshot of the figures of a container, from its method `stats`: for logs, and for exporters
 /// of metrics.
 ///
-/// `Display` prints one figure in a line, and [`iter`](Self::iter) has them as names and values.
-/// Both leave out the figures that the container does not have, which are `None` here:
+/// `Display` prints one figure a line, and [`iter`](Self::iter) yields names and values. Both leave
+/// out the figures that the container does not have, whose fields are `None`. Every container has
+/// `live`, `capacity`, `free` and `bytes`; of the others:
 ///
-/// | | tracked slabs | [`PlainSlab`](crate::PlainSlab) | [`Pool`](crate::pool::Pool) | [`SharedSlab`](crate::sync::SharedSlab) |
+/// | | tracked slabs | key slabs | [`Pool`](crate::pool::Pool) | [`SharedSlab`](crate::sync::SharedSlab) |
 /// |---|---|---|---|---|
 /// | `peak` | with the feature `stats` | always | with the feature `stats` | |
 /// | `refusals` | always | | always | |
@@ -16,14 +17,17 @@ use core::fmt;
 /// | `retired` | | always | | always |
 /// | `returned` | always | | | |
 ///
-/// The feature `stats` counts where counting costs time: one comparison in each removal.
+/// With the feature `stats`, a tracked slab or a pool takes one comparison more in each removal, to
+/// find its peak. Key slabs and shared slabs do not count refusals: count the errors that their
+/// insertions return.
 ///
-/// What the system says about the memory, such as the size of its pages, takes longer to find out.
-/// It is in the report of the container's method `memory`, which has an
-/// [iterator](crate::memory::Report::iter) of the same kind. Arenas of buffers and slabs with
-/// epochs have more figures, and structs of their own: [`bytes::Stats`](crate::bytes::Stats),
+/// Only the system knows some figures of the memory, such as the size of its pages. They are in the
+/// report of the container's method `memory`, which takes longer, and has an
+/// [iterator](crate::memory::Report::iter) of the same kind. Byte arenas and epoch slabs have more
+/// figures, in structs of their own: [`bytes::Stats`](crate::bytes::Stats),
 /// [`epoch::Stats`](crate::epoch::Stats). A bump arena has no values to count, but
-/// [bytes](crate::bump::Arena::allocated_bytes).
+/// [bytes](crate::bump::Arena::allocated_bytes). The guide's page
+/// [`metrics`](crate::guide::metrics) exports the figures.
 ///
 /// # Examples
 ///
@@ -50,11 +54,10 @@ pub struct Stats {
     pub bytes: usize,
     /// The largest number of values at the same time, since the container was created or reset.
     ///
-    /// In a tracked slab it also counts slots that a stale [`Slot`](crate::Slot) keeps. In a
-    /// [`PlainSlab`](crate::PlainSlab) it is
-    /// [`used_slots`](crate::PlainSlab::used_slots), which also counts slots that are retired,
-    /// detached, or were skipped by values that were put back under their keys, and can fall when
-    /// the slab is cleared, shrunk or rewound.
+    /// In a tracked slab it also counts slots that a stale [`Slot`](crate::Slot) keeps. In a key slab
+    /// it is [`used_slots`](crate::PlainSlab::used_slots): it also counts slots that are retired,
+    /// that are kept for a detached value, or that [`insert_at`](crate::PlainSlab::insert_at)
+    /// skipped, and it can fall when the slab is cleared, shrunk or rewound.
     pub peak: Option<usize>,
     /// Number of insertions or allocations that were refused since the container was created.
     pub refusals: Option<u64>,
@@ -64,8 +67,8 @@ pub struct Stats {
     pub growths: Option<u64>,
     /// Number of slots that take no more values, because their generations are used up.
     pub retired: Option<usize>,
-    /// Number of slots that other threads returned, with their value or without, and that the slab
-    /// has freed since it was created.
+    /// Number of slots that the slab has freed since it was created after other threads returned
+    /// them, with their value or without.
     pub returned: Option<u64>,
 }
 
@@ -112,14 +115,14 @@ impl Stats {
     }
 }
 
-/// Prints each figure in a line of its own.
+/// Prints each figure on a line of its own.
 impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         print_figures(self.iter(), f)
     }
 }
 
-/// Prints each figure in a line of its own, without a newline at the end.
+/// Prints each figure on a line of its own, without a newline at the end.
 pub(crate) fn print_figures(
     figures: impl Iterator<Item = (&'static str, u64)>,
     f: &mut fmt::Formatter<'_>,

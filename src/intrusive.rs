@@ -1,17 +1,18 @@
 //! Values of slabs and pools in the lists and trees of the crate `intrusive-collections`.
 //!
 //! A value of an intrusive collection contains the links of the collection. The collection owns the
-//! value through a pointer, and returns that pointer when the value is removed. An adapter says
-//! which field is the link and which pointer it is. [`slab_adapter!`](crate::slab_adapter) has the
-//! syntax of `intrusive_adapter!`, and declares adapters for two more kinds of pointer:
+//! value through a pointer such as `Box`, and returns that pointer when the value is removed. An
+//! *adapter* is a type that tells the collection which field is the link and what type the pointer
+//! has. [`slab_adapter!`](crate::slab_adapter) has the syntax of `intrusive_adapter!`, and declares
+//! adapters for two more types of pointer:
 //!
-//! | adapter of | the collection owns | created by | a value is found by |
+//! | written in the adapter | the collection owns | created by | how it gets a box back from a value's address |
 //! |---|---|---|---|
-//! | `&'s BoundedSlab<T>`, `&'s Slab<T>` | [`SlotBox`]`<T>` of that slab | `new(&slab)` | its address and the key in its slot |
-//! | `PoolBox<'p, T>` | [`PoolBox`]`<'p, T>` of any pool on the heap | `new()` | its address |
+//! | `&'s BoundedSlab<T>`, `&'s Slab<T>` | [`SlotBox`]`<T>` of that slab | `new(&slab)` | by the key that is stored next to the value, in the slab that the adapter refers to |
+//! | `PoolBox<'p, T>` | [`PoolBox`]`<'p, T>` of any pool on the heap | `new()` | by the address alone |
 //!
-//! Neither needs a word in the value, and neither allocates. A program that is written for `Box`
-//! changes its adapter, and the line that creates a value:
+//! Neither adds a field to the value, and neither allocates. In a program that is written for `Box`
+//! only the adapter changes, and the line that creates a value:
 //!
 //! ```
 //! use flatslab::{BoundedSlab, slab_adapter};
@@ -41,8 +42,8 @@
 //!
 //! | you have | use |
 //! |---|---|
-//! | a program that is written for `intrusive-collections`, or a tree | this module: links are pointers of 8 bytes, and following one checks nothing. Removing a value from the middle by a pointer is `unsafe` (`cursor_mut_from_ptr`) |
-//! | a new list or table without `unsafe` | links that are [`Key`](crate::Key)s, as in `examples/intrusive_list.rs`: 4 bytes, checked on every access, and a removal by key is safe |
+//! | a program that is written for `intrusive-collections`, or a tree | this module: links are pointers of 8 bytes, and following a link checks nothing. Removing a value from the middle by a pointer is `unsafe` (`cursor_mut_from_ptr`) |
+//! | a new list, table or heap without `unsafe` | links that are [`Key`](crate::Key)s, as in `examples/intrusive_list.rs` and `examples/pairing_heap.rs`: 4 bytes (8 with generations), checked on every access, and a removal by key is safe |
 //!
 //! # What happens when
 //!
@@ -50,36 +51,36 @@
 //! |---|---|---|
 //! | a value is removed or popped | the box is returned. Dropping it drops the value and frees the slot | the same |
 //! | the collection is cleared or dropped | all values are dropped, and their slots are freed | the same |
-//! | a destructor panics meanwhile | the slot of that value is freed. The values that the collection has not reached yet are forgotten | the same |
-//! | a value is forgotten: with the collection, or by `fast_clear` | it is never dropped and keeps its slot; access by key is refused. When the slab is dropped, its memory is not freed | it is never dropped and keeps its cell, until the pool is reset or dropped |
+//! | a destructor panics while the collection is cleared or dropped | the slot of that value is freed. The values that the collection has not reached yet are forgotten | the same |
+//! | a value is forgotten: with the collection, or by `fast_clear` | it is never dropped and keeps its slot; access by key is refused. The slab's memory is not freed when the slab is dropped | it is never dropped and keeps its cell, until the pool is reset or dropped |
 //! | access by key while the collection owns the value | refused: [`Borrowed`](crate::AccessError::Borrowed) | there are no keys |
 //! | a box of another slab or pool is inserted | panics. The box is dropped, and the collection is unchanged | allowed: each box returns to its own pool |
 //! | a collection of another slab is spliced in (`splice_after`, `splice_before`) | aborts the program when one of these values is removed or dropped, because the adapter does not know their slab | allowed |
 //! | a box is inserted and comparing its key panics ([`RBTree`](intrusive_collections::RBTree)) | the value is forgotten | the same |
-//! | looking up a key panics | nothing has changed | the same |
+//! | comparing keys panics in a lookup | the collection is unchanged | the same |
 //! | the slab or pool is dropped, reset or cleared before the collection | does not compile | does not compile |
 //!
-//! A struct that has a slab and its collections needs a slab that is borrowed for `'static`:
-//! [`BoundedSlab::leak`](crate::BoundedSlab::leak) or `Box::leak`, and for pools
+//! A struct that holds both a slab and its collections needs a slab that is borrowed for `'static`:
+//! one from [`BoundedSlab::leak`](crate::BoundedSlab::leak) or `Box::leak`, or a pool from
 //! [`Pool::leak`](crate::pool::Pool::leak). The adapter then has no lifetime:
 //! `slab_adapter!(Orders = &'static BoundedSlab<Order>: Order { link => LinkedListLink })`.
 //!
 //! # Threads
 //!
-//! A collection of boxes stays on its thread, like the boxes. A collection of the values of a pool
-//! can be read by other threads if its values can: if they are `Sync`, with links like
+//! A collection of boxes stays on its thread, like the boxes. Other threads can read a collection of
+//! `PoolBox`es through a reference if its values are `Sync`, which requires links like
 //! [`LinkedListAtomicLink`](intrusive_collections::LinkedListAtomicLink).
 //!
 //! # Pointers to values
 //!
-//! `cursor_mut_from_ptr` and its relatives take a pointer to a value. It must be one that the
-//! collection itself returned (`get_ptr` of a cursor). A pointer that was made of a reference may
-//! only access the value, and not the key next to it; the same is true of `Box`.
+//! `cursor_mut_from_ptr` and similar functions take a pointer to a value. It must be a pointer that
+//! the collection itself returned (`get_ptr` of a cursor). A pointer that was made from a reference
+//! may only access the value, and not the key next to it. For `Box` the rule is the same.
 //!
 //! # What cannot be in a collection
 //!
-//! A [`Slot`](crate::Slot) owns its value, but not its borrow: anyone may remove the value by key.
-//! If a list held slots, this safe program would read a value that was dropped:
+//! A [`Slot`](crate::Slot) owns its value but does not borrow it, so other code may remove the value
+//! by key. If a list held slots, this safe program would read a value that was dropped:
 //!
 //! ```text
 //! let key = slot.key();
@@ -92,8 +93,8 @@
 //! Turn the slot into a box ([`Slot::into_box`](crate::Slot::into_box)), and a removed box into a
 //! slot ([`SlotBox::into_slot`]).
 //!
-//! A [`StorageBox`](crate::pool::StorageBox) has a second word, which finds its pool. It is not
-//! supported.
+//! A [`StorageBox`](crate::pool::StorageBox) is not supported: it finds its pool by a second word,
+//! and a collection stores only the address of a value.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -109,8 +110,7 @@ use crate::{Memory, SlotBox, TrackedSlab};
 /// The operations by which a collection owns [`SlotBox`]es of one slab, of type `S`. A
 /// [`slab_adapter!`](crate::slab_adapter) creates them.
 ///
-/// They have a reference to the slab, because the address of a value does not tell which slab it is
-/// in.
+/// They contain a reference to the slab, because the address of a value does not identify its slab.
 pub struct SlotBoxOps<'s, S> {
     slab: &'s S,
 }
@@ -202,7 +202,7 @@ extern "C" fn of_another_slab() -> ! {
 /// The operations by which a collection owns boxes `P`, which are [`PoolBox`]es of pools on the
 /// heap. A [`slab_adapter!`](crate::slab_adapter) creates them.
 ///
-/// They have no data, because the address of a value tells which pool it is in.
+/// They contain no data, because the address of a value identifies its pool.
 pub struct PoolBoxOps<P> {
     /// Of no size, and `Send` and `Sync`: the collection's own bounds say which threads may have
     /// its values.
@@ -277,7 +277,7 @@ unsafe impl<'p, T> PointerOps for PoolBoxOps<PoolBox<'p, T>> {
 }
 
 /// Declares an adapter by which the collections of the crate `intrusive-collections` own values of
-/// a slab or a pool. The page of [`intrusive`](crate::intrusive) says what they do with them.
+/// a slab or a pool. The page of [`intrusive`](crate::intrusive) says what happens in each case.
 ///
 /// The syntax is that of `intrusive_adapter!`: attributes, visibility, generics and a `where` clause
 /// at the end are allowed, and the link may be a field of a field. The pointer is one of:

@@ -1,14 +1,14 @@
 //! [`unsize!`](crate::unsize): boxes of slabs, pools and arenas whose value is a trait object or a slice.
 //!
-//! `Box<T>` becomes a `Box<dyn Trait>` because the compiler may coerce it, which it does for no box
-//! of another crate. It coerces raw pointers. So the macro has a closure that does nothing but
-//! coerce the pointer in a box, and the box is put together again.
+//! The compiler coerces a `Box<T>` to a `Box<dyn Trait>`, but not the boxes of other crates. It does
+//! coerce raw pointers. So the macro passes a closure that only coerces a pointer. The box applies
+//! it to its own pointer, and a new box is made of the result.
 //!
-//! A function that took any closure would be unsound, because a closure can return a pointer to
-//! anything. Checks at run time would not find all of them: `p.cast::<Other>() as *mut dyn Trait`
-//! has the address of `p`, and the type `Other` can have the size and the alignment of the
-//! value. So [`unsize`] is an `unsafe` function, and only the macro knows that its closure obeys
-//! the contract. A [`Coercion`] is the proof of it that the boxes get.
+//! A safe function that took any closure would be unsound, because a closure can return a pointer to
+//! anything. Checks at run time would not find all such closures: `p.cast::<Other>() as *mut dyn
+//! Trait` has the address of `p`, and the type `Other` can have the size and the alignment of the
+//! value. So [`unsize`] is an `unsafe` function, and the macro guarantees that its closure obeys the
+//! contract. Boxes get the closure in a [`Coercion`], which only [`unsize`] creates.
 //!
 //! # Invariants
 //!
@@ -38,7 +38,7 @@ impl<T: ?Sized, U: ?Sized> Coercion<T, U> {
     }
 }
 
-/// The type that a value is coerced to. With it, the macro names that type outside of its `unsafe`
+/// The type that a value is coerced to. The macro uses it to name that type outside of its `unsafe`
 /// block.
 #[expect(missing_debug_implementations, reason = "only public for a macro")]
 pub struct Target<U: ?Sized>(PhantomData<fn() -> *mut U>);
@@ -76,20 +76,24 @@ pub unsafe fn unsize<B: Unsize<U>, U: ?Sized>(
 
 /// Turns a box of a value into a box of a trait object or a slice: `unsize!(boxed => dyn Trait)`.
 ///
-/// `Box<T>` becomes a `Box<dyn Trait>` by itself. The compiler does this only for the boxes of the
-/// standard library; this macro does it for those of slabs, pools and arenas:
+/// The compiler turns a `Box<T>` into a `Box<dyn Trait>` where one is expected. It does this only
+/// for the boxes of the standard library. This macro does it for the boxes of slabs, pools and
+/// arenas:
 ///
-/// | from | to | bytes |
+/// | from | to | bytes of the result, on 64-bit targets |
 /// |---|---|---|
 /// | [`PoolBox<'p, T>`](crate::pool::PoolBox) | `PoolBox<'p, dyn Trait>` | 16 |
 /// | [`StorageBox<'p, T>`](crate::pool::StorageBox) | `StorageBox<'p, dyn Trait>` | 24 |
-/// | [`SendBox<T>`](crate::pool::SendBox) | `SendBox<dyn Trait>`; it can be sent to another thread if it is one of `dyn Trait + Send` | 24 |
+/// | [`SendBox<T>`](crate::pool::SendBox) | `SendBox<dyn Trait + Send>`, which can be sent to another thread; `SendBox<dyn Trait>`, which cannot | 24 |
 /// | [`ArenaBox<'a, T>`](crate::bump::ArenaBox) | `ArenaBox<'a, dyn Trait>` | 16 |
 /// | [`SlotBox<T>`](crate::SlotBox) | [`DynSlotBox<dyn Trait>`](crate::DynSlotBox) | 32 |
 ///
 /// The result can be coerced again, for example to a supertrait (from Rust 1.86 on). A box of
-/// `[T; N]` becomes one of `[T]`. Nothing is moved or allocated, and no `unsafe` is needed. Only
-/// what the compiler accepts for `Box` compiles.
+/// `[T; N]` becomes a box of `[T]`. The macro moves and allocates nothing, and needs no `unsafe` in
+/// the caller. It accepts the coercions that the compiler accepts for `Box`.
+///
+/// Values of different types need a slab or a pool for each type; their boxes then have one type. An
+/// arena has room for all of them.
 ///
 /// # Examples
 ///
@@ -125,7 +129,7 @@ pub unsafe fn unsize<B: Unsize<U>, U: ?Sized>(
 /// let mut book = Vec::new();
 /// while let Some(mut event) = queue.pop_front() {
 ///     event.apply(&mut book);
-/// }                                              // each event is dropped, its cell is free
+/// }                                              // each event is dropped, and its cell freed
 /// assert_eq!(book, [101]);
 /// assert!(inserts.is_empty() && clears.is_empty());
 /// ```

@@ -209,7 +209,7 @@ impl Stats {
         self.classes().iter().map(|class| class.in_use).sum()
     }
 
-    /// Iterates over the total counts: pairs of a field's name and its value.
+    /// Iterates over the fields of the whole arena: pairs of a field's name and its value.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();

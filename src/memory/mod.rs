@@ -5,7 +5,8 @@
 //! not for the instructions of an insertion. [`Pages`] sets where the memory comes from. It is an
 //! option of every builder, and [`memory`](crate::TrackedSlab::memory) reports what was obtained.
 //! Memory of your own is a [`MemorySource`], which [`Pages::from_source`] takes. A `Region` is one
-//! block for several containers, for memory that the kernel or a device must know (feature `std`).
+//! block of memory for several containers, to be registered with the kernel or a device (feature
+//! `std`).
 //!
 //! ```
 //! use flatslab::BoundedSlab;

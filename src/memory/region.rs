@@ -1,7 +1,7 @@
 //! `Region`: one block of memory that containers share, for memory that others must know too.
 //!
-//! The kernel or a device is told the start and the length once. Then an address in the block is
-//! known by its offset, in whichever container it is.
+//! The program tells the kernel or a device the start and the length once. Then an offset identifies
+//! each address in the block, whichever container uses it.
 //!
 //! # Invariants
 //!
@@ -30,15 +30,16 @@ use crate::raw::memory::Block;
 /// address and one length describe it to the kernel or to a device.
 ///
 /// Examples are the fixed buffers of io_uring, the frames of AF_XDP, and memory that a device
-/// accesses. Register [`start`](Self::start) and [`len`](Self::len) once. A buffer in the region is
-/// then known by its [offset](Self::offset_of), and the containers keep the region until their last
-/// handle is gone.
+/// accesses. Register [`start`](Self::start) and [`len`](Self::len) once. An
+/// [offset](Self::offset_of) then identifies a buffer in the region. Each container keeps the
+/// region until its last handle is dropped.
 ///
-/// The memory is allocated and touched at construction. An allocation of a container takes the first
-/// free part that is large enough, under a lock, in O(n) for n free parts; containers allocate chunks,
-/// so this is rare. If no part is large enough, the container's allocation is refused. Most memory
-/// is aligned to a cache line, but that of a [`Pool`](crate::pool::Pool) to 2 MiB or more: a region
-/// has room for one pool in each 2 MiB.
+/// The memory is allocated and touched at construction. A container that allocates takes the first
+/// free part that is large enough, under a lock, in O(n) for n free parts. Containers allocate
+/// chunks, not single values, so this is rare. If no part is large enough, the allocation fails
+/// with [`AllocError::OutOfMemory`], as if the allocator had refused. Most memory is aligned to a cache
+/// line, but the memory of a [`Pool`](crate::pool::Pool) to 2 MiB or more: a region has room for at
+/// most one pool in each 2 MiB.
 ///
 /// The program `examples/registered` reads a file through buffers of a byte arena that were
 /// registered with io_uring.
@@ -92,15 +93,15 @@ impl Region {
         }
     }
 
-    /// Allocates and touches `bytes` bytes.
+    /// Allocates a region of `bytes` bytes, and touches its memory.
     ///
     /// The start is aligned to 2 MiB, or, if there are fewer bytes, to the next power of two, and at
     /// least to 4 KiB. Kernels that register whole pages need a multiple of 4096 bytes.
     ///
     /// # Errors
     ///
-    /// If the sizes exceed the limits, the memory is refused, or an option of `pages` is required and
-    /// unavailable.
+    /// Returns an error if there are too many bytes, if the allocator or the system refuses them, or
+    /// if an option of `pages` is required and unavailable.
     ///
     /// # Examples
     ///
@@ -136,7 +137,8 @@ impl Region {
         })
     }
 
-    /// Returns the options that build a container in this region.
+    /// Returns the options for the builder of a container, which then takes its memory from this
+    /// region.
     ///
     /// The container keeps the region until its own memory is released.
     ///
@@ -159,8 +161,9 @@ impl Region {
 
     /// Returns the address of the first byte. It does not change.
     ///
-    /// Reading and writing through it is only sound for bytes that no container uses otherwise, for
-    /// example the bytes of a `BufMut` that is kept until the kernel has filled it.
+    /// Reading and writing through it is only sound for bytes that nothing else accesses at the same
+    /// time, for example the bytes of a `BufMut` that the program keeps until the kernel has filled
+    /// it.
     ///
     /// ```
     /// use flatslab::memory::{Pages, Region};

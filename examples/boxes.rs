@@ -1,6 +1,6 @@
-//! A search tree whose nodes are owned by [`SlotBox`]es in one slab: written as
-//! one writes it with `Box`, access is a plain pointer's, and a subtree that is
-//! dropped goes back into the slab. No `unsafe`.
+//! A search tree whose nodes are owned by [`SlotBox`]es of one slab. It is written
+//! as with `Box`: a node is accessed through a plain pointer, and dropping a
+//! subtree frees the slots of its nodes. No `unsafe`.
 //!
 //! ```text
 //! cargo run --example boxes

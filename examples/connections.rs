@@ -1,5 +1,5 @@
 //! A table of connections, moved over from the `slab` crate: `before` and `after`,
-//! with one fault that the move ends.
+//! and a fault that the move removes.
 //!
 //! | `before`                          | `after`                              |
 //! |-----------------------------------|--------------------------------------|
@@ -11,10 +11,11 @@
 //! | `insert`, `get_mut`, `try_remove` | the same                             |
 //!
 //! The poller hands out events in batches, each with the token of a connection.
-//! While a batch is handled a connection may be closed and another accepted. The
-//! new one gets the free slot, and where tokens are slots it gets the token too:
-//! what is left in the batch for the old connection is delivered to the new one.
-//! A key with a generation is not given twice, so those events find nothing.
+//! While a batch is handled, a connection may be closed and another accepted. The
+//! new one gets the free slot. If a token is the number of a slot, it gets the same
+//! token too, and the remaining events of the old connection are delivered to it.
+//! A slab does not hand out a key with a generation twice, so those events find
+//! nothing.
 //!
 //! ```text
 //! cargo run --release --example connections

@@ -1,6 +1,6 @@
 //! Frames of 40 to 1,500 bytes that arrive in bursts, and a reader that is too slow for them:
-//! a ring keeps the newest. What it drops is counted, and the allocator is not called once the
-//! ring is there.
+//! a ring keeps the newest. The program counts the frames that the ring drops, and checks that the
+//! allocator is not called after the ring was created.
 //!
 //! ```text
 //! cargo run --release --example frame_ring

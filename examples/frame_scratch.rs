@@ -1,5 +1,6 @@
 //! A loop of messages, each decoded into temporaries of many types in a scope of an
-//! arena. After the first messages the program calls the allocator no more: it counts.
+//! arena. The program counts its calls of the allocator: after the first messages it
+//! makes none.
 //!
 //! ```text
 //! cargo run --release --example frame_scratch

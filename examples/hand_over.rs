@@ -1,7 +1,7 @@
-//! Execution reports that one thread makes and another ends: a matching thread takes their
-//! memory from a slab of its own and sends them through a bounded channel; a logging thread
-//! formats and drops them, and their slots come back. The matching thread never calls the
-//! allocator once it has started: its calls are counted.
+//! Execution reports that one thread creates and another drops. A matching thread inserts them
+//! into a slab of its own and sends them through a bounded channel. A logging thread formats and
+//! drops them, and their slots return to the slab. The program counts the matching thread's calls
+//! of the allocator: after its start it makes none.
 //!
 //! ```text
 //! cargo run --release --example hand_over

@@ -1,5 +1,5 @@
-//! Memory for a slab that must not wait for it: huge pages and locked memory, tried
-//! for, and what was obtained of it; and a look ahead at the next value.
+//! A slab in huge and locked pages: how to ask for them, how to find out which were
+//! obtained, and how to prefetch the next value.
 //!
 //! ```text
 //! cargo run --example huge_pages --features os-memory

@@ -1,6 +1,6 @@
 //! A doubly linked list whose links are in the values and whose values are in a
 //! slab: O(1) removal from the middle by key, no allocation, no `unsafe`. It
-//! works over bounded and growable slabs alike, and shows none of its nodes.
+//! works with bounded and growable slabs, and its interface hides the nodes.
 //! `examples/intrusive_book.rs` has lists of the crate `intrusive-collections`, whose links are
 //! pointers: 8 bytes instead of 4, unchecked, and `unsafe` where a value is removed by its address.
 //!

@@ -1,5 +1,5 @@
-//! Keys: four bytes instead of sixteen, for tables and links, checked on every
-//! access; and the unsafe door for those who vouch for themselves.
+//! Keys: 4 bytes where a `Slot` has 16, for tables and links, checked on every
+//! access. And `untracked`, which is `unsafe`: access by key without borrow tracking.
 //!
 //! ```text
 //! cargo run --example keys

@@ -1,7 +1,7 @@
 //! An order of 64 bytes on a cache line of its own. The layout is asserted at compile
-//! time; that every cell of the pool is one whole line is verified at run time, for a new
-//! pool and after random frees. Then a price level, first come, first served, is made of
-//! the orders' boxes, 8 bytes each.
+//! time. At run time the program verifies that every cell of the pool is one whole line,
+//! in a new pool and after random frees. Then it builds a price level, a queue of the
+//! orders' boxes of 8 bytes each.
 //!
 //! ```text
 //! cargo run --release --example limit_order

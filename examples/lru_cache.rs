@@ -1,5 +1,5 @@
 //! An LRU cache: a map from ids to keys, and the entries in a bounded slab,
-//! linked from the one used last to the one used longest ago. A hit, an insertion
+//! linked from the most recently used one to the least recently used one. A hit, an insertion
 //! and an eviction are O(1), and the entries never move or allocate.
 //!
 //! ```text

@@ -1,8 +1,9 @@
 //! The figures of slabs, pools and arenas, in the text format that Prometheus scrapes.
 //!
-//! The thread that owns the containers copies their figures to a place where the thread that
-//! answers the scraper finds them: `stats()` is O(1) or little more, and a `Stats` is `Copy` and
-//! `Send`. So a scrape never waits for the engine, nor the engine for a scrape.
+//! The thread that owns the containers calls `stats()`, which is O(1) or little more, and copies the
+//! figures to a place behind a lock. The thread that answers the scraper copies them from there. The
+//! lock is held for these copies alone: neither thread waits while the other one works, formats or
+//! sends.
 //!
 //! ```text
 //! cargo run --release --example metrics              # scrapes itself once
@@ -21,7 +22,7 @@ use flatslab::bytes::ByteArena;
 use flatslab::pool::Pool;
 use flatslab::{BoundedSlab, KeySlab, Slot};
 
-/// What one container says: its name, and its figures.
+/// The name of a container, and its figures.
 #[derive(Clone)]
 struct Figures {
     container: &'static str,
@@ -35,7 +36,7 @@ impl Figures {
     }
 }
 
-/// The figures that rise and fall. All others only increase: Prometheus computes rates of these.
+/// The figures that rise and fall. All others only increase, and Prometheus computes their rates.
 const GAUGES: [&str; 9] = [
     "live",
     "capacity",
@@ -93,7 +94,7 @@ fn answer(stream: TcpStream, figures: &Mutex<Vec<Figures>>) -> io::Result<()> {
     )
 }
 
-/// What the engine owns. It stays on the engine's thread.
+/// The engine's containers. They stay on its thread.
 struct Engine {
     orders: BoundedSlab<[u64; 8]>,
     sessions: KeySlab<String>,

@@ -1,8 +1,10 @@
-//! A priority queue whose entries can be moved and removed by key: a pairing heap, whose nodes are in
-//! a `KeySlab`. `std`'s `BinaryHeap` cannot do that: a scheduler that uses it leaves outdated
-//! entries in the heap and skips them later. The program runs both on the same random schedule; they
-//! must return the same entries in the same order. Which one takes less time depends on how often
-//! entries move: BENCHMARKS.md, "Intrusive collections".
+//! A priority queue whose entries can be given another priority, and removed, by key: a pairing
+//! heap, whose nodes are in a `KeySlab`. `std`'s `BinaryHeap` cannot do that: a scheduler that uses
+//! it leaves outdated entries in the heap and skips them later. The program runs both on the same
+//! random schedule; they must return the same entries in the same order. Which one takes less time
+//! depends on how often priorities change: BENCHMARKS.md, "Intrusive collections".
+//!
+//! The heap is not in the crate. To use it, copy `Node` and `PairingHeap`.
 //!
 //! ```text
 //! cargo run --example pairing_heap
@@ -24,8 +26,9 @@ struct Node<P, T> {
     previous: Option<GenKey>,
 }
 
-/// A heap whose least priority is first. Its keys have generations: the key of an entry that has
-/// left finds nothing.
+/// A heap whose first entry is the one with the least priority. Of equal priorities any may be
+/// first: add a sequence number to the priority if the order of insertion matters. Keys have
+/// generations: the key of an entry that has left finds nothing.
 pub(crate) struct PairingHeap<P, T> {
     nodes: KeySlab<Node<P, T>, GenKey>,
     root: Option<GenKey>,
@@ -78,7 +81,7 @@ impl<P: Ord, T> PairingHeap<P, T> {
     }
 
     /// Gives an entry another priority. Returns `false` if it has left. O(1) if the priority is
-    /// less than before, otherwise O(log n), amortized.
+    /// not greater than before, otherwise O(log n), amortized.
     pub(crate) fn reprioritize(&mut self, key: GenKey, priority: P) -> bool {
         let Some(node) = self.nodes.get_mut(key) else {
             return false;

@@ -1,5 +1,6 @@
-//! A server whose requests have epochs of their own, and sessions that outlive many requests:
-//! where a session is kept decides whether closing a request's epoch gives all of it back.
+//! A server whose requests have epochs of their own, and sessions that outlive many requests. If
+//! sessions are kept in an epoch of their own, closing the epoch of a request frees all of its
+//! chunks. A session that is kept in the epoch of a request keeps one of its chunks in use.
 //!
 //! ```text
 //! cargo run --release --example request_epochs

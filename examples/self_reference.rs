@@ -1,5 +1,5 @@
-//! Values that know their own key or address before they exist, and a tree of
-//! them with links in both directions.
+//! Values that contain their own key or address, which they get before they are
+//! inserted, and a tree of such values with links in both directions.
 //!
 //! ```text
 //! cargo run --example self_reference

@@ -1,5 +1,5 @@
-//! Owning handles: insert, borrow, change, take out; and what becomes of a
-//! handle whose value is removed by key.
+//! Owning handles: insert a value, borrow it, change it, take it out. A handle
+//! whose value was removed by key becomes stale.
 //!
 //! ```text
 //! cargo run --example slots

@@ -1,6 +1,6 @@
-//! Sessions in a growable slab, swept in a maintenance window: what has expired
-//! is dropped, memory that a busy day took is given back, and room for the next
-//! day is made before it begins. Keys of what stays never change.
+//! Sessions in a growable slab, swept in a maintenance window: the program drops
+//! expired sessions, frees the memory that a busy day took, and reserves memory
+//! for the next day. The keys of the other sessions do not change.
 //!
 //! ```text
 //! cargo run --example sweep

@@ -1,6 +1,6 @@
-//! A timer wheel whose timers are cancelled by key, in O(1). A key of a timer
-//! that fired or was cancelled is stale: cancelling it once more says `None`, and
-//! never hits the timer that has its slot now.
+//! A timer wheel whose timers are cancelled by key, in O(1). The key of a timer
+//! that fired or was cancelled is stale: cancelling it once more returns `None`, and
+//! never cancels a later timer in the same slot.
 //!
 //! ```text
 //! cargo run --release --example timer_wheel

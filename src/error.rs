@@ -5,7 +5,7 @@ use core::fmt;
 
 use crate::raw::pages::options::{PageOption, Reason, Shortfall};
 
-/// A value was not inserted, because no slot is free. Contains the value.
+/// The error of an insertion into a container that has no free slot. Contains the value.
 ///
 /// Its short name is [`Full`](crate::Full): `Err(Full(value))` matches it and takes the value
 /// back.
@@ -78,7 +78,7 @@ impl<T> Error for FullError<T> {}
 /// ```
 pub type CapacityError = AllocError;
 
-/// A container has no room, or memory for it is unavailable.
+/// The error of a container that has no room, or for which memory is unavailable.
 ///
 /// # Examples
 ///
@@ -234,7 +234,7 @@ impl fmt::Display for AllocError {
 
 impl Error for AllocError {}
 
-/// Why a container could not be built with the options of its builder.
+/// The reason why a container could not be built with the options of its builder.
 ///
 /// # Examples
 ///
@@ -355,7 +355,7 @@ impl From<AllocError> for BuildError {
     }
 }
 
-/// The size of a request, a buffer or an entry of a ring exceeds its limit.
+/// The error of a request, a buffer or an entry of a ring that is larger than its limit.
 ///
 /// # Examples
 ///
@@ -392,7 +392,7 @@ impl fmt::Display for SizeError {
 
 impl Error for SizeError {}
 
-/// Why a value is not accessible by its key.
+/// The reason why a value is not accessible by its key.
 ///
 /// [`Missing`](Self::Missing) means that there is no such value. The others are conflicts: the
 /// value exists, and its present use excludes the requested one. A method without `try_` panics
@@ -440,7 +440,7 @@ impl fmt::Display for AccessError {
 
 impl Error for AccessError {}
 
-/// Why several values could not be borrowed at once.
+/// The reason why several values could not be borrowed at once.
 ///
 /// # Examples
 ///

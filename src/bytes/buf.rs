@@ -22,7 +22,7 @@ use crate::error::SizeError;
 use crate::raw::copy::copy;
 use crate::raw::filling::Filling;
 
-/// A buffer of a [`ByteArena`](super::ByteArena) with one owner, who fills it.
+/// A buffer of a [`ByteArena`](super::ByteArena) with one owner, which fills it.
 ///
 /// Its length is the number of filled bytes. Its capacity does not grow. [`freeze`](Self::freeze)
 /// turns it into a [`Buf`], which can be shared. Dropping it frees the buffer in O(1); if it has a

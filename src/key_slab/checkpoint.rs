@@ -27,7 +27,7 @@ use crate::raw::memory;
 #[cfg(doc)]
 use super::{BoundedKeySlab, GenKey, KeySlab, SecondarySlab};
 
-/// A slab of `Copy` values that returns to earlier states of itself, by a log of what changed.
+/// A slab of `Copy` values that can be rewound to earlier states. It logs the slots that change.
 ///
 /// [`checkpoint`](Self::checkpoint) notes the present state, and [`rewind`](Self::rewind) returns
 /// to it: values, keys, generations, and the order of free slots are what they were. So the same

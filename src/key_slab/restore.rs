@@ -274,7 +274,7 @@ impl<T, K: SlabKey, S: Storage> Drop for Filling<'_, T, K, S> {
     }
 }
 
-/// Why a value was not inserted under its key. Contains the value.
+/// The reason why a value was not inserted under its key. Contains the value.
 ///
 /// # Examples
 ///

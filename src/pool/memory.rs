@@ -291,8 +291,8 @@ impl<T: ?Sized, M: Memory> Drop for Vacated<T, M> {
     }
 }
 
-/// Without the feature `alloc` no pool of this kind can be made. The type exists so that the
-/// default kind has the same name with the feature and without.
+/// The memory of a pool on the heap. Without the feature `alloc` there is no such pool, but the
+/// default kind of memory has the same name.
 #[cfg(not(feature = "alloc"))]
 #[derive(Debug)]
 pub enum Heap {}

@@ -22,14 +22,15 @@ use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
 use crate::stats::Stats;
 
-/// A pool that keeps the values of freed cells, and gives them to the next boxes after a reset. It
-/// is for objects that are expensive to create, such as buffers that have grown.
+/// A pool that keeps the values of freed cells, and hands them out again after the caller has reset
+/// them. It is for objects that are expensive to create, such as buffers that have grown.
 ///
 /// Dropping a box keeps its value as it is. Before that, remove everything that must not stay, such
 /// as a secret or an open socket. A panic keeps the value too: a box that is dropped while its
-/// value is half changed returns the value in that state, and the next box gets it. So the reset
-/// must set every part of the value, and not only the parts that complete operations change. To
-/// create all values in advance, allocate until the pool is full, then drop the boxes.
+/// value is half changed returns the value in that state, and the next box gets it. So the closure
+/// that [resets](Self::alloc_or_reuse) a value must set every part of it, and not only the parts
+/// that complete operations change. To create all values in advance, allocate until the pool is
+/// full, then drop the boxes.
 ///
 /// A cell takes the size of its value, plus 16 bytes for two free lists. The kept values are
 /// dropped with the pool, or when it is [cleared](Self::clear). A value cannot borrow from its own

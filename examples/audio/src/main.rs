@@ -1,11 +1,10 @@
 //! An audio callback that allocates nothing, frees nothing and runs no destructor, although the
-//! sounds it plays own their memory and end there.
+//! sounds that it plays own memory and end in the callback.
 //!
-//! The window's thread makes voices in a slab and sends them; where one has been played, the
-//! callback *retires* it, and the window's thread drops it when it next looks. Samples are shared
-//! by key: the window may unload one that is being played, and the last to play it does not free
-//! it. A thread stands in for the sound card, and the allocator asserts that it is not called from
-//! there.
+//! The window's thread creates voices in a slab and sends them. After playing a voice the callback
+//! *retires* it, and the window's thread drops it later. Samples are shared by key: the window may
+//! unload a sample that is being played, and the callback does not free it. A thread stands in for
+//! the sound card, and the allocator asserts that this thread does not call it.
 //!
 //! ```text
 //! cargo run --release -p audio

@@ -10,8 +10,8 @@
 //! | `check.rs`, `recorded.rs`, `restart.rs` | each store compared with the naive engine, with the known tops of a recorded hour, and with itself after a restart |
 //! | `measure.rs` | one pass of a store |
 //! | `process.rs`, `rounds.rs` | the same in a process of its own; all stores and rounds |
-//! | `interruptions.rs` | what the machine did to a process while it was timed |
-//! | `report.rs`, `verdict.rs`, `explain.txt` | the table, what it says, and what it means |
+//! | `interruptions.rs` | how much the machine disturbed a process while it was timed |
+//! | `report.rs`, `verdict.rs`, `explain.txt` | the table, its summary in sentences, and an explanation of its columns |
 //! | `suite/` | the tests of every store |
 
 mod arguments;

@@ -12,11 +12,11 @@
 //! | file | contents |
 //! |---|---|
 //! | `program/` | the four threads |
-//! | `frame.rs` | what stands on the wire |
-//! | `parts.rs` | what all is made of |
+//! | `frame.rs` | the frames on the wire |
+//! | `parts.rs` | the parts that the threads share |
 //! | `clients.rs` | the load |
-//! | `rivals/` | the same program on what else there is: with the feature `rivals` |
-//! | `cli.rs`, `outcome.rs` | the command line, and what came of it |
+//! | `rivals/` | the same program on other crates: with the feature `rivals` |
+//! | `cli.rs`, `outcome.rs` | the command line, and the result of a run |
 //! | `allocations.rs` | calls of the allocator |
 
 mod allocations;

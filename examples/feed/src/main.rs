@@ -12,18 +12,18 @@
 //!
 //! A few hundred live orders fit any cache; two thousand symbols' orders do not, and
 //! `--resting` makes the books as large as you like. With `--pages huge`, orders, index
-//! and levels live in huge pages, all there before the first message. With `--prefetch`,
+//! and levels are in huge pages, allocated before the first message. With `--prefetch`,
 //! the order of the next message is looked up before the present one is applied. With
-//! `--json`, the output is what the files `benches/record/order_book-*.json` hold, of which
+//! `--json`, the output has the format of the files `benches/record/order_book-*.json`, from which
 //! the benches' `report` makes tables and a picture.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `store.rs`, `store/` | where orders live: a trait and its implementations |
 //! | `book.rs` | the order book |
-//! | `variant.rs` | what is compared: a store, its pages, its look-ahead |
+//! | `variant.rs` | the variants that are compared: a store, its pages, its look-ahead |
 //! | `replay.rs`, `report.rs` | timing, and the printed result |
-//! | `cli.rs`, `run.rs` | the arguments, and what they lead to |
+//! | `cli.rs`, `run.rs` | the arguments, and the run that they describe |
 //! | `real_hour.rs` | tests: a recorded hour |
 
 mod book;

@@ -5,13 +5,13 @@
 //! nothing, instead of the order that has its slot now. The stores that are compared do the
 //! same by other means, and answer the same commands with the same trades.
 //!
-//! The program `order_book` compares it on several stores; `engine_trial` has how, and
-//! `engine_record` keeps the figures. The package `exchange` puts it between a gateway, market data
+//! The program `order_book` compares the engine on several stores. The package `engine_trial` does the
+//! comparison, and `engine_record` keeps the figures. The package `exchange` puts it between a gateway, market data
 //! and a standby; `public_benchmark` makes a shared library of it.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `order.rs` | what rests |
+//! | `order.rs` | an order that rests in the book |
 //! | `book.rs` | prices, and the orders at each of them |
 //! | `matching.rs` | how an order trades, rests and leaves |
 //! | `store.rs`, `store/` | where orders live: a trait and its implementations |

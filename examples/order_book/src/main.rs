@@ -1,4 +1,4 @@
-//! What a store of orders is worth: a matching engine, whose keys are the order numbers.
+//! Compares stores of orders in a matching engine whose keys are the order numbers.
 //!
 //! ```text
 //! cargo run --release -p order_book            # seven stores, half a minute

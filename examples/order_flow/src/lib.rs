@@ -1,5 +1,5 @@
-//! Order messages of one symbol, generated and recorded; the commands to a matching engine that
-//! lead to them; and what the programs that use them share.
+//! Order messages of one symbol, generated and recorded; commands to a matching engine that cause
+//! these messages; and code that the programs which use them share.
 //!
 //! | file | contents |
 //! |---|---|

@@ -5,18 +5,18 @@
 //! [`Region`](flatslab::memory::Region) is that block: one address and one length for all chunks of
 //! the arena, however many there are and whatever class they serve.
 //!
-//! A buffer that the kernel writes to must not be used by anyone else. So this program keeps its
-//! `BufMut` in a table until the kernel says that it is done, and the entry's index is the number by
-//! which the kernel names the read. No callback is needed when a buffer is free again: before each
-//! round the program asks the arena for as many buffers as reads are possible.
+//! While the kernel writes to a buffer, nothing else may use it. So the program keeps the `BufMut` in
+//! a `KeySlab` until the kernel has completed the read. The key is the number that the kernel returns
+//! with the completion. No callback is needed when a buffer is free again: before each round the
+//! program asks the arena for as many buffers as reads are possible.
 //!
 //! ```text
 //! cargo run --release -p registered              # reads a file that it writes itself
 //! cargo run --release -p registered -- FILE      # reads that file
 //! ```
 //!
-//! A kernel may lack io_uring, or forbid it (`kernel.io_uring_disabled`, the rules of a container);
-//! then the program says so, and ends.
+//! If the kernel has no io_uring, or forbids it (`kernel.io_uring_disabled`, the rules of a
+//! container), the program says so and exits.
 
 use std::process::ExitCode;
 

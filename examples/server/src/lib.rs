@@ -2,17 +2,17 @@
 //!
 //! | what | how |
 //! |---|---|
-//! | connections | in a `KeySlab` with generations; the raw key is the poller's token, so an event or an answer for a connection that is gone finds nothing, also if its slot has another one |
+//! | connections | in a `KeySlab` with generations; the raw key is the poller's token, so an event or an answer for a connection that is gone finds nothing, even if its slot has another one |
 //! | bytes that come in | read by `read_from` into buffers of a `ByteArena`, and cut into frames without a copy |
-//! | frames | go to a worker as `Buf`s, by a queue of `rtrb`; the worker parks while it is empty |
-//! | answers | are made in an arena of the worker's own, come back by another queue and a `mio::Waker`, and are written from where they are |
+//! | frames | sent to a worker as `Buf`s, through a queue of `rtrb`; the worker parks while it is empty |
+//! | answers | written by the worker into an arena of its own, sent back through another queue with a `mio::Waker`, and written to the socket without a copy |
 //!
-//! A frame is its length, four bytes, the least first, and that many bytes; so is its answer. A
-//! connection has one worker, so answers come in the order of the requests.
+//! A frame is a length of four bytes, little-endian, and that many bytes; an answer has the same
+//! form. A connection has one worker, so answers are in the order of the requests.
 //!
-//! A client that does not read is not read either once it has `UNREAD` answers. Once a worker has
-//! `QUEUED` frames, connections wait for it. So memory is bounded by the number of connections,
-//! and a queue is never full.
+//! If `UNREAD` answers of a client are not read, the server stops reading from it. If a worker has
+//! `QUEUED` frames, its connections wait. So memory is bounded by the number of connections, and a
+//! queue is never full.
 #![cfg(unix)]
 #![forbid(unsafe_code)]
 

@@ -14,7 +14,7 @@ use super::SharedSlab;
 use super::cell::{CellPtr, MOST_READERS, SharedKey};
 use crate::error::AccessError;
 
-/// A guard of a value of a [`SharedSlab`], which stays as long as the guard.
+/// A guard of a value in a [`SharedSlab`]: the value is not dropped while the guard exists.
 ///
 /// `S` is how the guard keeps the slab. [`SharedSlab::get`] borrows the slab, so its guard is a
 /// `SharedRef<T, &SharedSlab<T>>` of 16 bytes. [`SharedSlab::get_owned`] clones the `Arc` of the

@@ -1,5 +1,5 @@
-//! The newest quotes of several feeds, each for every one of several readers: what a ring of the
-//! crate does not do, as its rings hand each entry to one reader.
+//! The newest quotes of several feeds, each of which goes to all of several readers. The rings of the
+//! crate do not do that: they hand each entry to one reader.
 //!
 //! Each reader has a queue of its own, an `ArrayQueue` of `crossbeam-queue`, to which every feed
 //! pushes. The bytes of a quote are in a `Buf` with atomic counts, made once; each queue gets a

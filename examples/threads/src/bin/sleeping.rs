@@ -1,7 +1,7 @@
 //! Workers that sleep until there is work, each with an arena of its own.
 //!
-//! A worker takes all jobs there are, and then parks; who sends it a job pushes, and then unparks
-//! it. `park` returns at once if the thread was unparked since it last returned, so a job that
+//! A worker takes all jobs from its queue, and then parks. The sender of a job pushes it, and then
+//! unparks the worker. `park` returns at once if the thread was unparked since it last returned, so a job that
 //! comes between the last look and the sleep is not missed. The worker may wake for nothing.
 //!
 //! A worker's answers are in buffers of its own arena. They are dropped on another thread and come

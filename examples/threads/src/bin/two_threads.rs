@@ -5,9 +5,9 @@
 //! line for its log. Orders are used by one thread at a time, so they are `SendSlot`s: two words in
 //! a queue, whatever the size of an order. Lines are shared, so they are `Buf`s with atomic counts.
 //!
-//! A full queue gives back what it was not pushed, so nothing is lost and nothing is copied; the
-//! gateway takes answers until there is room. The memory of what the engine drops comes
-//! back to the gateway. Both threads look again and again; `sleeping` shows one that sleeps.
+//! A full queue returns the value that could not be pushed, so nothing is lost and nothing is copied;
+//! the gateway takes answers until there is room. The memory of values that the engine drops returns
+//! to the gateway. Both threads poll; `sleeping` shows a thread that sleeps.
 //!
 //! ```text
 //! cargo run --release -p threads --bin two_threads

@@ -67,13 +67,14 @@
 //! | objects that are freed as a group: those of a request, a session, a day | [`epoch::EpochSlab`]; for bytes, [`epoch::EpochBytes`] |
 //! | a value that contains its own key or address | [`vacant_entry`](key_slab::PlainSlab::try_vacant_entry); in a tracked slab `insert_with`, or [`VacantSlot`] |
 //! | lists or trees of the crate `intrusive-collections` | [`SlotBox`]es or [`PoolBox`](pool::PoolBox)es, by [`slab_adapter!`] (feature `intrusive-collections`) |
-//! | a simulation that is rolled back: states of the last frames | [`CheckpointSlab`](key_slab::CheckpointSlab), which logs what changes |
+//! | a simulation that returns to the states of earlier frames (rollback) | [`CheckpointSlab`](key_slab::CheckpointSlab), which logs what changes |
 //! | a loop over keys whose borrows you check yourself | [`untracked`](TrackedSlab::untracked): unsafe, no borrow tracking |
 //! | a loop over all values | `iter`, `iter_mut`, `keys`; [`try_iter`](TrackedSlab::try_iter) if guards may hold some of them |
 //! | a maintenance window | [`retain`](TrackedSlab::retain), `drain`; [`Slab::shrink_to_fit`], [`Slab::reserve`] |
 //! | a large working set, memory that never faults, or memory of your own | any of the containers, built with [`memory::Pages`] |
-//! | memory that the kernel or a device must know by one address | a [`memory::Region`], from which any of the containers takes its memory (feature `std`) |
-//! | a program to watch: use, peaks, refusals, growth | the containers' `stats()`, and the guide's page [`metrics`](guide::metrics) |
+//! | a queue of jobs by time or priority, which are moved and cancelled by key | the pairing heap of `examples/pairing_heap.rs`, whose nodes are in a [`KeySlab`] |
+//! | memory that is registered with the kernel or a device as one block | a [`memory::Region`], from which any of the containers takes its memory (feature `std`) |
+//! | a running program whose use of memory, peaks, refusals and growth you want to watch | the containers' `stats()`, and the guide's page [`metrics`](guide::metrics) |
 //! | code that is generic over bounded and growable slabs | [`TrackedSlab`]`<T, M>`, [`PlainSlab`]`<T, K, S>` |
 //!
 //! [`BoundedSlab`] and [`Slab`] are called *tracked* slabs, because they track borrows. They and
@@ -192,7 +193,7 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `std` (default; enables `alloc`) | [spare chunks](Builder::spare_chunks) built by a thread, [`sync::SharedRing`], `std::io::Write` and `read_from` for buffers and ring entries; a [`SendSlot`](sync::SendSlot) that is dropped on its slab's thread frees its slot at once |
+//! | `std` (default; enables `alloc`) | [spare chunks](Builder::spare_chunks) built by a thread, [`sync::SharedRing`], [`memory::Region`], `std::io::Write` and `read_from` for buffers and ring entries; a [`SendSlot`](sync::SendSlot) that is dropped on its slab's thread frees its slot at once |
 //! | `alloc` | all other containers and modules |
 //! | `serde` (enables `alloc`) | snapshots of [`KeySlab`] and [`BoundedKeySlab`], and serialization of their keys |
 //! | `os-memory` (enables `std`) | huge pages, locked memory and memory nodes, and slabs that grow in place, on Linux |
@@ -200,7 +201,7 @@
 //! | `zerocopy` (enables `alloc`) | typed views of buffers |
 //! | `bytes` (enables `alloc`) | the traits of the crate `bytes` for buffers, and conversion into its `Bytes` |
 //! | `intrusive-collections` (enables `alloc`) | [`SlotBox`]es and [`PoolBox`](pool::PoolBox)es in the lists and trees of the crate `intrusive-collections` ([`intrusive`], [`slab_adapter!`]) |
-//! | `stats` | what costs time to count: the references to buffers, in [`bytes::Stats`], and the peaks of tracked slabs and pools, in [`Stats`] |
+//! | `stats` | figures that take time to count: the references to buffers, in [`bytes::Stats`], and the peaks of tracked slabs and pools, in [`Stats`] |
 //! | `track` | the place in the code where each value of an epoch slab was inserted |
 #![cfg_attr(not(test), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

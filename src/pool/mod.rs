@@ -87,10 +87,10 @@
 //! Such a pool is slower if cells are freed in random order, because an allocation learns the next
 //! free cell only by loading a link from the last one. The following times are for 8,192 values of
 //! 8 bytes, as multiples of those of a stack of bare pointers without any check, the *bare floor*
-//! of BENCHMARKS.md, "Pools". An insertion after frees in random order takes 4.4 times as long
-//! (10.5 cycles), and 1.02 times in a pool from [`Pool::with_capacity`]. A random removal followed
-//! by an insertion takes 1.8 times as long, and 1.25 times in that pool. If the cell that was
-//! allocated last is freed first, both pools are within 1.2 times.
+//! of BENCHMARKS.md, "Pools". An insertion after frees in random order takes 3.2 times as long (12
+//! cycles), and 0.96 times in a pool from [`Pool::with_capacity`]. A random removal followed by an
+//! insertion takes 1.8 times as long, and 1.2 times in that pool. If the cell that was allocated
+//! last is freed first, these times are 1.2 and 1.04.
 //!
 //! # Pools in a struct
 //!

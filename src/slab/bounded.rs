@@ -25,8 +25,8 @@ use crate::slab::{Memory, TrackedSlab, sent};
 /// only reserves its memory at construction.) If no slot is free, an insertion fails with
 /// [`FullError`] or [`AllocError::Full`]. All other methods are documented on [`TrackedSlab`].
 ///
-/// A slot takes the size of a value (at least 4 bytes) and a stamp of 8 bytes, rounded up to the
-/// value's alignment (at least 4 bytes), and 8 bytes of the free stack.
+/// A slot takes the size of a value (at least 4 bytes) and 8 bytes for its key and its state,
+/// rounded up to the value's alignment (at least 4 bytes), and 8 bytes of the free stack.
 ///
 /// # Examples
 ///

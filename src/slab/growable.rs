@@ -26,8 +26,8 @@ use crate::slab::{Memory, TrackedSlab};
 /// [`shrink_to_fit`](Self::shrink_to_fit). All other methods are documented on [`TrackedSlab`].
 /// Slots are reused last in, first out, also across chunks.
 ///
-/// A slot takes the size of a value (at least 4 bytes) and a stamp of 8 bytes, rounded up to the
-/// value's alignment (at least 4 bytes), and 8 to 16 bytes of the free stack.
+/// A slot takes the size of a value (at least 4 bytes) and 8 bytes for its key and its state,
+/// rounded up to the value's alignment (at least 4 bytes), and 8 to 16 bytes of the free stack.
 ///
 /// # What growth costs an insertion
 ///

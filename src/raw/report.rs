@@ -22,7 +22,7 @@ use crate::error::Amount;
 ///
 /// let slab = BoundedSlab::<u64>::with_capacity(1000);
 /// let memory = slab.memory();
-/// assert!(memory.bytes() >= 1000 * (8 + 8 + 8)); // value, stamp, free stack
+/// assert!(memory.bytes() >= 1000 * (8 + 8 + 8)); // value, key and state, free stack
 /// assert_eq!(memory.resident_bytes(), None);
 /// assert_eq!(memory.shortfalls().count(), 0);
 /// println!("{memory}");
@@ -101,48 +101,48 @@ impl Report {
         Report { range, ..self }
     }
 
-    /// Bytes of the range of addresses in which the container [grows](crate::KeySlab::builder),
-    /// opened or not, if it is in one.
+    /// Returns the bytes of the range of addresses in which the container
+    /// [grows](crate::KeySlab::builder), committed or not; `None` if it does not grow in one.
     #[must_use]
     pub fn range_bytes(&self) -> Option<usize> {
         Some(self.range?.bytes)
     }
 
-    /// Bytes that the container has allocated: values, stamps, free stack, table. Of
-    /// reserved memory, only the committed bytes.
+    /// Returns the bytes that the container has allocated: for values, for the state of its slots,
+    /// for its free stack and its tables. Of reserved memory, only committed bytes count.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Bytes of the accessible pages of the system, including unused ones that a
+    /// Returns the bytes of the accessible pages of the system, including unused ones that a
     /// growing container holds. Address space that is only reserved does not count.
     #[must_use]
     pub fn mapped_bytes(&self) -> Option<usize> {
         Some(self.pages?.bytes)
     }
 
-    /// Bytes that are in memory now, and are accessed without a page fault.
+    /// Returns the bytes that are in memory now, and are accessed without a page fault.
     #[must_use]
     pub fn resident_bytes(&self) -> Option<usize> {
         Some(self.pages?.resident)
     }
 
-    /// Bytes that are never written to a swap file: locked ones, and explicit huge
-    /// pages.
+    /// Returns the bytes that are never written to a swap file: in locked pages, and in explicit
+    /// huge pages.
     #[must_use]
     pub fn locked_bytes(&self) -> Option<usize> {
         Some(self.pages?.locked)
     }
 
-    /// Bytes in huge pages, explicit or transparent.
+    /// Returns the bytes in huge pages, explicit or transparent.
     #[must_use]
     pub fn huge_bytes(&self) -> Option<usize> {
         Some(self.pages?.huge)
     }
 
-    /// The size of the pages in bytes: of the huge ones if most of what is
-    /// resident lies in them.
+    /// Returns the size of the pages in bytes: of huge pages if at least half of the resident bytes
+    /// are in them.
     #[must_use]
     pub fn page_size(&self) -> Option<usize> {
         let pages = self.pages?;
@@ -152,7 +152,7 @@ impl Report {
         }
     }
 
-    /// The memory node of the first page, if the machine has nodes.
+    /// Returns the memory node of the first page, if the machine has nodes.
     #[must_use]
     pub fn node(&self) -> Option<u32> {
         self.pages?.node
@@ -184,7 +184,7 @@ impl Report {
         .filter_map(|(name, value)| Some((name, value? as u64)))
     }
 
-    /// What was asked for and not obtained, at most once for each option.
+    /// Iterates over the page options that were requested and not obtained, each at most once.
     pub fn shortfalls(&self) -> impl Iterator<Item = Shortfall> + use<> {
         self.shortfalls.iter()
     }

@@ -30,20 +30,19 @@ use super::pages::system::System;
 use super::touch::touch;
 use crate::error::AllocError;
 
-/// A source of memory of your own: a container that is built with
+/// A source of memory of your own. A container that is built with
 /// [`Pages::from_source`](crate::memory::Pages::from_source) takes all of its memory from
 /// it.
 ///
-/// Several threads may call it at once, the one that builds spare chunks among
-/// them. A container holds it in an [`Arc`] until its last block is released,
-/// which may be after the container itself is gone: with its last handle.
+/// Several threads may call it at once, for example the thread that builds spare chunks.
+/// A container holds it in an [`Arc`] until its last block is released. That may be after
+/// the container was dropped: when its last handle is dropped.
 ///
 /// # Safety
 ///
-/// The memory that `allocate` returns has the requested size and alignment, is used by
-/// no one else, and stays valid until it is released. It does not include the last byte
-/// of the address space: the address after its last byte is computed, and compared with
-/// others, so it must not wrap around to 0.
+/// The memory that `allocate` returns has the requested size and alignment. Nothing else uses
+/// it, and it stays valid until it is released. It does not include the last byte of the
+/// address space, because the address after its last byte must not wrap around to 0.
 /// `release` does not unwind.
 ///
 /// # Examples
@@ -88,12 +87,13 @@ use crate::error::AllocError;
 /// # Ok::<(), flatslab::BuildError>(())
 /// ```
 pub unsafe trait MemorySource: Send + Sync + 'static {
-    /// Memory of that layout, which has a size; uninitialised. It may run any
-    /// code, that of the container that asks included, and may panic.
+    /// Allocates uninitialised memory of a layout, whose size is not 0.
+    ///
+    /// It may run any code, even methods of the container that calls it, and it may panic.
     ///
     /// # Errors
     ///
-    /// When there is none: [`AllocError::OutOfMemory`].
+    /// Returns [`AllocError::OutOfMemory`] if there is no memory.
     fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError>;
 
     /// Takes memory back.

@@ -4,7 +4,7 @@
 
 use core::fmt;
 
-/// Whether the memory of a container consists of huge pages, which need fewer entries of the
+/// The option to use huge pages for the memory of a container. They need fewer entries of the
 /// processor's address cache: one for 2 MiB instead of 512.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HugePages {
@@ -14,14 +14,14 @@ pub enum HugePages {
     /// Transparent huge pages: the system uses huge pages where it has some, and needs no setup.
     /// [`Report::huge_bytes`](crate::memory::Report::huge_bytes) returns how many it used.
     Transparent,
-    /// Explicit huge pages, which an administrator has reserved. Where there are not enough,
-    /// transparent huge pages, and the report says so.
+    /// Explicit huge pages, which an administrator has reserved. If there are not enough, transparent
+    /// huge pages are used, and the report says so.
     Try,
     /// Explicit huge pages, or an error if there are not enough.
     Require,
 }
 
-/// Whether a container's memory is locked: never written to a swap file.
+/// The option to lock the memory of a container: locked memory is never written to a swap file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Lock {
     /// The memory is not locked.

@@ -12,9 +12,10 @@ use crate::raw::source::Source;
 ///
 /// It grows as a `Vec` does: an insertion that needs more memory may move all values, but keys stay
 /// the same. [`reserve`](PlainSlab::reserve), [`prepare`](PlainSlab::prepare) and
-/// [`shrink_to_fit`](PlainSlab::shrink_to_fit) may also move all values. [`compact`](PlainSlab::compact) also changes the keys
-/// of the values that it moves, and reports them to its caller. Nothing else moves a value. If values must not move, or every
-/// insertion must be fast, call [`reserve`](PlainSlab::reserve) first or use a
+/// [`shrink_to_fit`](PlainSlab::shrink_to_fit) may also move all values.
+/// [`compact`](PlainSlab::compact) also changes the keys of the values that it moves, and reports
+/// them to its caller. Nothing else moves a value. If values must not move, or every insertion must
+/// be fast, call [`reserve`](PlainSlab::reserve) first or use a
 /// [`BoundedKeySlab`](super::BoundedKeySlab).
 ///
 /// An insertion may also cause a page fault: a `KeySlab` does not touch memory before it is used,

@@ -8,6 +8,8 @@
 //! * `free-parts`: `parts` are in ascending order, not empty, do not overlap or touch each other, and
 //!   lie in the block. What is in none of them was allocated, and not released. There are at most as
 //!   many as allocated blocks and one more, and `parts` has room for that many.
+//! * `unlocked-calls`: the global allocator is not called under the lock: it may use a container of
+//!   this region.
 
 #![allow(
     clippy::disallowed_types,
@@ -255,18 +257,43 @@ impl Region {
         // Nothing panics under the lock.
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Locks the free parts, with room for those that there may be after an allocation
+    /// (`free-parts`), so that none is lost when one is released.
+    fn parts_with_room(&self) -> Result<MutexGuard<'_, Parts>, AllocError> {
+        loop {
+            let parts = self.parts();
+            let room = parts.allocated + 2;
+            if room <= parts.free.capacity() {
+                return Ok(parts);
+            }
+            drop(parts);
+            let mut larger = Vec::new();
+            larger
+                .try_reserve(2 * room)
+                .map_err(|_| AllocError::OutOfMemory {
+                    bytes: 2 * room * size_of::<Range<usize>>(),
+                })?;
+            // The allocator may have used the region, so its parts are read now.
+            let mut parts = self.parts();
+            if larger.capacity() > parts.free.capacity() {
+                larger.append(&mut parts.free);
+                core::mem::swap(&mut parts.free, &mut larger);
+            }
+            // Before the smaller list is freed (`unlocked-calls`).
+            drop(parts);
+        }
+    }
 }
 
 impl Parts {
     /// Takes `layout.size()` bytes out of the first part in which they fit, and returns where they
-    /// start. `base` is the address of the block.
+    /// start. `base` is the address of the block. There is room for one part more (`free-parts`).
     fn take(&mut self, layout: Layout, base: usize) -> Option<usize> {
-        // For the parts that there may be afterwards (`free-parts`), so that none is lost when one
-        // is released.
-        let room = self.allocated + 2;
-        self.free
-            .try_reserve(room.saturating_sub(self.free.len()))
-            .ok()?;
+        // No bytes would be released as an empty part.
+        if layout.size() == 0 {
+            return None;
+        }
         let fit = |part: &Range<usize>| {
             let start = (base + part.start).checked_next_multiple_of(layout.align())? - base;
             let end = start.checked_add(layout.size())?;
@@ -312,7 +339,7 @@ impl Parts {
 unsafe impl MemorySource for Region {
     fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         let base = self.start().addr().get();
-        let taken = self.parts().take(layout, base);
+        let taken = self.parts_with_room()?.take(layout, base);
         let offset = taken.ok_or(AllocError::OutOfMemory {
             bytes: layout.size(),
         })?;

@@ -2,7 +2,11 @@
 //! within growth and shrinking.
 
 use std::cell::Cell;
+#[cfg(feature = "std")]
+use std::sync::Arc;
 
+#[cfg(feature = "std")]
+use flatslab::memory::{Pages, Region};
 use flatslab::{Key, Slab};
 
 use crate::common::{Audit, Wide, amount, wide};
@@ -149,6 +153,38 @@ fn free_slots_keep_their_order_when_the_allocator_uses_the_slab() {
         },
     );
     assert!(calls > 0);
+}
+
+/// The list of a region's free parts is memory of the global allocator too.
+#[cfg(feature = "std")]
+#[test]
+fn an_allocator_may_use_the_region_that_allocates() {
+    let making = || {
+        let region = Arc::new(Region::try_new(64 << 10, Pages::new()).unwrap());
+        let slab = Slab::builder().chunk_capacity(4).pages(region.pages());
+        let slab = slab.build();
+        (0..4).for_each(|number| {
+            slab.insert(wide(number)).leak();
+        });
+        slab
+    };
+    let hooks: [fn(); 2] = [
+        || shared().reserve(30),
+        || {
+            shared().retain(|key, _| key.index() < 2);
+            shared().shrink_to_fit();
+        },
+    ];
+    for hook in hooks {
+        let right = |(key, value): (Key, u64)| value == u64::from(key.into_raw());
+        let calls = at_each_call(
+            making,
+            hook,
+            |slab| slab.reserve(40),
+            |slab, ()| assert!(slab.iter().all(|(key, value)| right((key, value.0)))),
+        );
+        assert!(calls > 0, "the list grew");
+    }
 }
 
 /// The allocator frees a slot and refuses the request that is not needed now.

@@ -111,6 +111,24 @@ fn a_region_of_no_bytes_refuses_everything() {
     assert!(Region::try_new(isize::MAX as usize, Pages::new()).is_err());
 }
 
+/// A container never asks for no bytes, but the method is public. Released as a part of no bytes,
+/// they would keep their neighbours apart.
+#[test]
+fn no_bytes_are_refused_and_leave_no_part() {
+    let region = region(4096);
+    let none = Layout::from_size_align(0, 1).unwrap();
+    let some = Layout::from_size_align(16, 1).unwrap();
+    let all = Layout::from_size_align(4096, 1).unwrap();
+    assert!(region.allocate(none).is_err());
+    let start = region.allocate(some).unwrap();
+    assert!(region.allocate(none).is_err());
+    // SAFETY: from `allocate` with this layout, and not used any more.
+    unsafe { region.release(start, some) };
+    let start = region.allocate(all).unwrap();
+    // SAFETY: as above.
+    unsafe { region.release(start, all) };
+}
+
 /// Random allocations against a map of which bytes are taken.
 #[test]
 #[cfg_attr(each_run, ignore = "weekly")]

@@ -41,8 +41,9 @@ use crate::error::AllocError;
 /// # Safety
 ///
 /// The memory that `allocate` returns has the requested size and alignment. Nothing else uses
-/// it, and it stays valid until it is released. It does not include the last byte of the
-/// address space, because the address after its last byte must not wrap around to 0.
+/// it, and it stays valid until it is released or the source is dropped. It does not include the
+/// last byte of the address space, because the address after its last byte must not wrap around to
+/// 0.
 /// `release` does not unwind.
 ///
 /// # Examples
@@ -64,11 +65,16 @@ use crate::error::AllocError;
 /// // SAFETY: the memory is that of the global allocator.
 /// unsafe impl MemorySource for Counted {
 ///     fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+///         let bytes = layout.size();
+///         // The method is safe, so it can be called with any layout.
+///         if bytes == 0 {
+///             return Err(AllocError::OutOfMemory { bytes });
+///         }
 ///         // SAFETY: the layout has a size.
 ///         let start = NonNull::new(unsafe { alloc(layout) });
-///         let bytes = layout.size();
+///         let start = start.ok_or(AllocError::OutOfMemory { bytes })?;
 ///         self.0.fetch_add(bytes, Ordering::Relaxed);
-///         start.ok_or(AllocError::OutOfMemory { bytes })
+///         Ok(start)
 ///     }
 ///
 ///     unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
@@ -87,9 +93,11 @@ use crate::error::AllocError;
 /// # Ok::<(), flatslab::BuildError>(())
 /// ```
 pub unsafe trait MemorySource: Send + Sync + 'static {
-    /// Allocates uninitialised memory of a layout, whose size is not 0.
+    /// Allocates uninitialised memory of a layout.
     ///
-    /// It may run any code, even methods of the container that calls it, and it may panic.
+    /// Containers request layouts whose size is not 0. Other callers may pass any layout, because
+    /// the method is safe. It may run any code, even methods of the container that calls it, and it
+    /// may panic.
     ///
     /// # Errors
     ///

@@ -25,6 +25,8 @@
 //! * `kept-capacity`: the capacity of the slab never falls, so each slot that was used at a mark is
 //!   below it. A slot that was used at the last mark and is not any more is in the log after it.
 
+use core::panic::RefUnwindSafe;
+
 use crate::error::AllocError;
 use crate::raw::atomic::{Count, Ordering};
 use crate::raw::deque::Deque;
@@ -73,6 +75,9 @@ pub(super) struct UndoLog<T: Copy> {
 unsafe impl<T: Copy + Send> Send for UndoLog<T> {}
 // SAFETY: only functions that take `&mut self` write to the stamps or replace their memory.
 unsafe impl<T: Copy + Sync> Sync for UndoLog<T> {}
+
+// By reference nothing is changed: a panic leaves nothing half done.
+impl<T: Copy + RefUnwindSafe> RefUnwindSafe for UndoLog<T> {}
 
 /// How many slabs have had a checkpoint. Where pointers have 32 bits the number can start again,
 /// and a checkpoint can be mistaken for one of another slab: no memory safety depends on it.

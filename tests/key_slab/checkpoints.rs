@@ -1,7 +1,7 @@
 //! A slab with checkpoints, against a clone for each checkpoint.
 
 use std::fmt::Debug;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
 
 use flatslab::key_slab::{
     Bounded, Checkpoint, CheckpointIterMut, CheckpointSlab, InStorage, KeySlabStorage, RewindError,
@@ -427,6 +427,12 @@ fn a_panic_in_the_middle_leaves_a_log_that_rewinds() {
     assert!(message_of(|| slab[keys[0]] = 5).starts_with("there is no value at"));
     slab.rewind(checkpoint);
     assert_eq!(*slab, state);
+}
+
+#[test]
+fn a_slab_unwinds_if_its_values_do() {
+    fn unwinds<T: UnwindSafe + RefUnwindSafe>() {}
+    unwinds::<CheckpointSlab<u64, GenKey>>();
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use flatslab::key_slab::Storage;
+use flatslab::key_slab::{CheckpointSlab, Storage};
 use flatslab::{
     AllocError, BoundedKeySlab, BoundedSlab, BuildError, GenKey, KeySlab, PlainSlab, Slab,
     TrackedSlab,
@@ -325,4 +325,66 @@ fn a_refused_chunk_loses_no_slot_and_no_stretch_that_is_touched_ahead() {
     }
     drop(slab);
     source.expect_all_back();
+}
+
+/// Where the slab has no other answer than the end of the program, the source panics.
+#[test]
+fn a_log_whose_memory_fails_is_rewound() {
+    type Log = CheckpointSlab<u64, GenKey>;
+    let changes: [fn(&mut Log); 6] = [
+        Log::clear,
+        |slab| slab.retain(|_, number| number % 2 == 0),
+        |slab| slab.values_mut().for_each(|number| *number += 1),
+        |slab| {
+            let keys: Vec<_> = slab.keys().collect();
+            keys.into_iter().for_each(|key| slab[key] = 7);
+        },
+        |slab| {
+            while let Some(key) = slab.keys().next() {
+                slab.remove(key);
+            }
+        },
+        |slab| {
+            for number in 0..100 {
+                slab.insert(number);
+            }
+        },
+    ];
+    for change in changes {
+        let requests = each_panic(|source| {
+            let (mut slab, checkpoint, state) = without_fault(|| {
+                let slab = KeySlab::builder_with_key().pages(source.pages());
+                let mut slab: KeySlab<u64, GenKey> = slab.build();
+                let keys: Vec<_> = (0..40).map(|number| slab.insert(number)).collect();
+                keys.iter().step_by(3).for_each(|&key| {
+                    slab.remove(key);
+                });
+                let mut slab = CheckpointSlab::from(slab);
+                let checkpoint = slab.checkpoint();
+                let state = slab.clone();
+                (slab, checkpoint, state)
+            });
+            let _ = unless_it_panics(|| change(&mut slab));
+            without_fault(|| {
+                slab.rewind(checkpoint);
+                assert_eq!(*slab, state);
+                let mut state = state;
+                for number in 0..60 {
+                    assert_eq!(slab.insert(number), state.insert(number));
+                }
+            });
+        });
+        assert!(requests > 1, "{requests}");
+    }
+}
+
+/// Runs `f` with a panic at each request. Returns how many requests there are.
+fn each_panic(f: impl Fn(&Arc<Counted>)) -> usize {
+    let reaches = |left| {
+        let source = Counted::new();
+        let is_reached = with_fault(left, Fault::Panic, false, || f(&source));
+        source.expect_all_back();
+        is_reached
+    };
+    (0..).take_while(|&left| reaches(left)).count()
 }

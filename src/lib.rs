@@ -152,8 +152,8 @@
 //!   [`PlainSlab::clear`] if they have no destructor, or by a rewind of a
 //!   [`CheckpointSlab`](key_slab::CheckpointSlab), which ends the use of their slots.
 //!
-//! Miri finds such reads by itself, so nothing is overwritten under Miri. Safe code never sees these
-//! bytes, in any build.
+//! Under Miri the same bytes become uninitialised, so it reports that they are read. Safe code never
+//! sees these bytes, in any build.
 //!
 //! # Words that mean the same everywhere
 //!

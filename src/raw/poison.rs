@@ -40,23 +40,33 @@ pub(crate) unsafe fn poison_bytes(start: NonNull<u8>, bytes: usize) {
 ///
 /// As for [`poison_bytes`].
 unsafe fn uninitialise(start: NonNull<u8>, bytes: usize) {
-    type Part<const N: usize> = MaybeUninit<[u8; N]>;
-    let mut done = 0;
+    /// Writes as many parts of `N` bytes as there are after the first `done`, and returns how many
+    /// bytes are done then.
+    ///
+    /// # Safety
+    ///
+    /// As for [`poison_bytes`]; `done` of the bytes, or fewer.
+    unsafe fn write_parts<const N: usize>(
+        start: NonNull<u8>,
+        mut done: usize,
+        bytes: usize,
+    ) -> usize {
+        while bytes - done >= N {
+            let part = start.cast::<MaybeUninit<[u8; N]>>();
+            // SAFETY: within the bytes (precondition).
+            unsafe { part.byte_add(done).write(MaybeUninit::uninit()) };
+            done += N;
+        }
+        done
+    }
+
     // As few writes as possible: each takes an interpreter long.
-    // SAFETY: within the bytes (precondition).
+    // SAFETY: the precondition.
     unsafe {
-        while bytes - done >= 4096 {
-            start.add(done).cast::<Part<4096>>().write(Part::uninit());
-            done += 4096;
-        }
-        while bytes - done >= 64 {
-            start.add(done).cast::<Part<64>>().write(Part::uninit());
-            done += 64;
-        }
-        while bytes - done > 0 {
-            start.add(done).cast::<Part<1>>().write(Part::uninit());
-            done += 1;
-        }
+        let mut done = write_parts::<4096>(start, 0, bytes);
+        done = write_parts::<64>(start, done, bytes);
+        done = write_parts::<8>(start, done, bytes);
+        write_parts::<1>(start, done, bytes);
     }
 }
 

@@ -4,7 +4,7 @@
 // Other tests make the same accesses to memory.
 #![cfg(not(each_run))]
 
-use flatslab::pool::{Pool, PoolBox, PoolStorage, RecycledBox, RecyclingPool};
+use flatslab::pool::{Pool, PoolStorage, RecycledBox, RecyclingPool};
 use flatslab::{BoundedKeySlab, BoundedSlab, GenKey, KeySlab, Slab, Stats};
 
 /// The peak, if this build counts it.
@@ -205,6 +205,8 @@ fn a_recycling_pool_has_a_peak_of_boxes_and_not_of_kept_values() {
 #[test]
 #[cfg(feature = "std")]
 fn the_peak_of_a_storage_counts_boxes_that_were_sent() {
+    use flatslab::pool::PoolBox;
+
     static STORAGE: PoolStorage<u64, 4> = PoolStorage::new();
 
     let pool = &*STORAGE.claim().unwrap();

@@ -12,7 +12,8 @@ sanitized thread test "${build_std[@]}" --package flatslab --no-fail-fast --lib 
 # With snapshots, and ranges of the system.
 sanitized thread test "${build_std[@]}" --package flatslab --features serde,os-memory --test key_slab
 sanitized thread test "${build_std[@]}" --package order_flow --package engine_trial \
-    --package order_book --package engine_record --package feed --package exchange --package public_benchmark
+    --package order_book --package engine_record --package feed --package exchange \
+    --package public_benchmark --lib --bins --tests
 for example in examples/*.rs; do
     sanitized thread run "${build_std[@]}" --package flatslab --all-features \
         --example "$(basename "$example" .rs)"

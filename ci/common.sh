@@ -30,14 +30,12 @@ for_each_run() {
 
 # sanitized NAME CARGO-ARGUMENTS…: cargo with that sanitizer, in the standard library too:
 # what it was not built into, it does not see into. Linux on x86-64. Tests that count page
-# faults are marked `cfg_attr(sanitized, ignore)`: a sanitizer's own memory faults, too. The system
-# is called by the C library: a sanitizer does not see the instructions by which `rustix` calls it,
-# and takes a page that was unmapped and mapped again for the same one.
+# faults are marked `cfg_attr(sanitized, ignore)`: a sanitizer's own memory faults, too.
 sanitized() {
     local name=$1
     shift
     CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/$name" \
-        RUSTFLAGS="-Zsanitizer=$name --cfg sanitized --cfg rustix_use_libc" cargo "+$nightly" "$@"
+        RUSTFLAGS="-Zsanitizer=$name --cfg sanitized ${RUSTFLAGS:-}" cargo "+$nightly" "$@"
 }
 build_std=(-Zbuild-std --target x86_64-unknown-linux-gnu)
 

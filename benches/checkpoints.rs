@@ -37,15 +37,17 @@ const COPIES: &str = "KeySlab, clone_from";
 
 /// The part of the values that changes in a frame, in percent: by key, in random order, or all of
 /// them in one walk.
-const PARTS: [usize; 3] = [1, 10, 100];
+const PARTS: [usize; 4] = [1, 10, 33, 100];
 
 /// Each in ticks of a frame.
-const ROWS: [&str; 6] = [
+const ROWS: [&str; 2 * PARTS.len()] = [
     "FRAME 1 %",
     "FRAME 10 %",
+    "FRAME 33 %",
     "FRAME 100 %",
     "ROLLBACK 1 %",
     "ROLLBACK 10 %",
+    "ROLLBACK 33 %",
     "ROLLBACK 100 %",
 ];
 

@@ -152,9 +152,11 @@ fn saved(record: &Record) -> String {
     let columns = [
         ("saved, 1 % changed", of("FRAME 1 %")),
         ("10 %", of("FRAME 10 %")),
+        ("33 %", of("FRAME 33 %")),
         ("all", of("FRAME 100 %")),
         ("saved and undone, 1 %", of("ROLLBACK 1 %")),
         ("10 %", of("ROLLBACK 10 %")),
+        ("33 %", of("ROLLBACK 33 %")),
         ("all", of("ROLLBACK 100 %")),
     ];
     let columns = columns.map(|(name, case)| (name, case, Metric::Ticks));
@@ -162,6 +164,7 @@ fn saved(record: &Record) -> String {
         "CheckpointSlab",
         "KeySlab, clone_from",
         "KeySlab, clone",
+        "KeySlab, postcard",
         "KeySlab, not saved",
     ];
     by_subject(record, "", &subjects, &columns)

@@ -56,7 +56,7 @@ use super::{BoundedKeySlab, GenKey, KeySlab, SecondarySlab};
 ///   [`try_reserve_changes`](Self::try_reserve_changes) the next changes do not allocate for it.
 ///   Its memory is not touched in advance.
 ///
-/// If more than about two fifths of the values change between two checkpoints, a copy of the slab
+/// If more than about a third of the values change between two checkpoints, a copy of the slab
 /// ([`clone_from`](Clone::clone_from)) takes less time. The guide's page
 /// [`snapshots`](crate::guide::snapshots) compares the two, and has a simulation with a window of
 /// frames.

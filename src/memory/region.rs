@@ -165,7 +165,8 @@ impl Region {
     ///
     /// Reading and writing through it is only sound for bytes that nothing else accesses at the same
     /// time, for example the bytes of a `BufMut` that the program keeps until the kernel has filled
-    /// it.
+    /// it. Bytes that no container has allocated may be uninitialised, and another thread may
+    /// allocate them at any time.
     ///
     /// ```
     /// use flatslab::memory::{Pages, Region};

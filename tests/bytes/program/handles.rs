@@ -1,11 +1,6 @@
 //! The steps of a program on buffers, and on the links between them.
 
-#![allow(
-    unexpected_cfgs,
-    reason = "the fuzz targets are a package without that feature"
-)]
-
-#[cfg(any(feature = "std", fuzzing))]
+#[cfg(feature = "std")]
 use std::mem::MaybeUninit;
 use std::mem::swap;
 use std::ops::Range;
@@ -41,7 +36,7 @@ impl World<'_> {
                 chunk.bytes[*start..].copy_from_slice(buf);
             }
             // By a reader: what fits. Half of them find bytes that are not initialised any more.
-            #[cfg(any(feature = "std", fuzzing))]
+            #[cfg(feature = "std")]
             2 => {
                 if number % 2 == 0 {
                     buf.spare_capacity_mut().fill(MaybeUninit::uninit());

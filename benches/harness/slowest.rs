@@ -117,15 +117,21 @@ fn all(record: &Record) -> Vec<Slowest<'_>> {
     all
 }
 
-fn table(record: &Record, all: &[Slowest<'_>]) -> String {
-    let ticks_per_ns = record.bench(BENCH).map_or(1.0, |it| it.ticks_per_ns);
+fn table(record: &Record, all: &[Slowest<'_>], marks: bool) -> String {
+    let bench = record.bench(BENCH);
+    let (ticks_per_ns, step) = bench.map_or((1.0, 1), |it| (it.ticks_per_ns, it.step));
+    // Less than a step of the counter is read as none.
+    let ns = |ticks: f64| match ticks {
+        0.0 => format!("< {:.0}", step as f64 / ticks_per_ns),
+        _ => format!("{:.0}", ticks / ticks_per_ns),
+    };
     let row = |it: &Slowest<'_>| {
         vec![
             table::prose(it.subject),
             it.operation.to_owned(),
-            format!("{:.0}", it.median / ticks_per_ns),
-            format!("{:.0}", it.worst / ticks_per_ns),
-            table::marked(format!("{:.0}", it.steps), it.steps > STEPS),
+            ns(it.median),
+            ns(it.worst),
+            table::marked(format!("{:.0}", it.steps), marks && it.steps > STEPS),
         ]
     };
     let head = [
@@ -143,7 +149,7 @@ fn table(record: &Record, all: &[Slowest<'_>]) -> String {
 /// operation, and how many [steps](STEP) that is. What takes more than 64 is marked.
 #[must_use]
 pub fn tables(record: &Record) -> String {
-    table(record, &all(record))
+    table(record, &all(record), true)
 }
 
 /// How many lines the short table has.
@@ -180,5 +186,5 @@ pub fn in_short(record: &Record) -> String {
     }
     most.sort_by(|a, b| b.worst.total_cmp(&a.worst));
     most.truncate(LINES);
-    table(record, &most)
+    table(record, &most, false)
 }

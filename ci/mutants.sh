@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Breaks one line after the other in what soundness rests on, and sees whether a
 # test notices. An hour or more: by hand. What is left out, and why, stands in
-# .cargo/mutants.toml. Arguments go to cargo-mutants: ci/mutants.sh --list
+# .cargo/mutants.toml. All features: what one of them adds is tested with it alone. Arguments go to
+# cargo-mutants: ci/mutants.sh --list; ci/mutants.sh --sharding round-robin --shard 0/100
 . "$(dirname "$0")/common.sh"
 cargo mutants --version >/dev/null 2>&1 ||
     missing cargo-mutants "cargo install cargo-mutants --locked"
@@ -12,4 +13,4 @@ for file in src/raw/*.rs src/raw/pages/*.rs src/slab/*.rs src/slab/growth/*.rs \
     src/sync/shared_slab/free_map/*.rs; do
     files+=(--file "$file")
 done
-cargo mutants --package flatslab "${files[@]}" --timeout 60 --output target "$@"
+cargo mutants --package flatslab --all-features "${files[@]}" --timeout 60 --output target "$@"

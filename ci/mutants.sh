@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Breaks one line after the other in what soundness rests on, and sees whether a
-# test notices. An hour or more: by hand. What is left out, and why, stands in
+# test notices. All of them take thirty hours: by hand. What is left out, and why, stands in
 # .cargo/mutants.toml. All features: what one of them adds is tested with it alone. Arguments go to
 # cargo-mutants: ci/mutants.sh --list; ci/mutants.sh --sharding round-robin --shard 0/100
 . "$(dirname "$0")/common.sh"

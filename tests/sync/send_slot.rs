@@ -121,6 +121,9 @@ fn a_handle_that_ends_on_its_slabs_thread_frees_its_slot_at_once() {
             let slot = slab.try_insert(alive.value(number));
             slot.unwrap().into_send()
         };
+        // The first one that is out, which notes the thread. (`len` would reclaim its slot.)
+        drop(send(0));
+        assert_eq!((slab.reclaim(), slab.len()), (0, 0));
         let mut capacities = Vec::new();
         for number in 0..3 {
             let (one, two) = (send(number), send(number));
@@ -131,7 +134,7 @@ fn a_handle_that_ends_on_its_slabs_thread_frees_its_slot_at_once() {
             // As from where it went and came back.
             let two = thread::spawn(move || two).join().unwrap();
             SendSlot::into_inner(two).expect(number);
-            assert_eq!((slab.len(), slab.reclaim()), (0, 0));
+            assert_eq!((slab.reclaim(), slab.len()), (0, 0));
         }
         assert!(capacities.iter().all(|it| *it == slab.capacity()));
         // Beside one that ends elsewhere, and one that does later.

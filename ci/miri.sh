@@ -5,7 +5,7 @@
 # word may rely on this machine's. The weekly run (FLATSLAB_WEEKLY) has both models and all tests
 # here; the other two targets have those of each run, for what they add is layouts. In each run these
 # two have only the binaries whose subjects depend on them: the library's own tests, with its words
-# of bits, keys and snapshots; and with 32 bits the buffers, too, whose headers count in words.
+# of bits, keys and snapshots; and with 32 bits the byte buffers, too.
 #
 # Each run has of each family the tests that an interpreter is for: what lends and takes
 # back references, drops, frees and re-enters, and random programs in small numbers. What

@@ -439,7 +439,7 @@ fn order_book(path: &Path, result: &serde_json::Value) -> Drawn {
         .collect();
     let number = |field: &str| thousands(result["flow"][field].as_u64().unwrap_or(0) as usize);
     let axes = Axes {
-        title: "An order book: the store of the orders shows in the longest message alone",
+        title: "An order book: the time of one message, by the store of the orders",
         x: &format!(
             "percentile of {} messages to {} symbols",
             number("messages_replayed"),

@@ -103,6 +103,7 @@ pub(super) struct ArenaCore<R: References> {
     /// The rest of chains, on one thread.
     pub(super) unfinished: Cell<Word>,
     pub(super) chunk_bytes: usize,
+    pub(super) chunk_alignment: usize,
     bytes: Cell<usize>,
     max_bytes: usize,
     /// True if no chunk is added or freed any more.
@@ -167,6 +168,7 @@ impl<R: References> ArenaCore<R> {
                 held: Cell::new(0),
                 unfinished: Cell::new(Word::EMPTY),
                 chunk_bytes,
+                chunk_alignment: chosen.chunk_alignment(),
                 bytes: Cell::new(0),
                 max_bytes,
                 fixed: Cell::new(false),
@@ -330,7 +332,7 @@ impl<R: References> ArenaCore<R> {
                     let mut chunk = list.take();
                     while let Some(it) = chunk {
                         chunk = it.as_ref().next();
-                        drop(Chunk::into_blocks(it, &core.as_ref().source));
+                        drop(Chunk::into_blocks(it, core.as_ref()));
                     }
                 }
             }

@@ -63,6 +63,11 @@
 //! otherwise, so up to half of a buffer is unused. With a [growth](crate::Builder::growth) of 1.25
 //! at most a fifth is unused, but there are more classes, each with its chunks.
 //!
+//! The address of a buffer is a multiple of the largest power of two that divides the size of its
+//! class, up to 4,096. So a buffer of 512 bytes suits a disk's direct reads, one of 2,048 is a frame
+//! of AF_XDP, and one of 4,096 is a page. Chunks are aligned for this, to what the class with the
+//! largest such power needs.
+//!
 //! An allocation that finds no free buffer creates the next 16 of its chunk. If the chunk has no
 //! more, it allocates a chunk, which is not touched, so the first use of a buffer may fault.
 //! [`prepare`](ByteArena::prepare) does both in advance, and touches the memory.

@@ -348,7 +348,7 @@ impl<R: References> ArenaCore<R> {
     fn chunk_of(&self, class: &Class<R>, most: usize) -> Result<ChunkPlan, AllocError> {
         let size = class.size();
         let buffers = (self.chunk_bytes / size).clamp(1, most);
-        ChunkPlan::new::<R>(buffers * size, buffers as u32)
+        ChunkPlan::new::<R>(buffers * size, self.chunk_alignment, buffers as u32)
     }
 
     /// Bytes that one buffer of this size takes, and those that every chunk takes in addition.
@@ -550,7 +550,7 @@ impl<R: References> ArenaCore<R> {
             it.class().subtract(it.buffers(), it.made());
             self.count_bytes(-(it.bytes() as isize));
             self.counters().freed_chunks.add();
-            Chunk::into_blocks(chunk, self.source())
+            Chunk::into_blocks(chunk, self)
         }
     }
 
@@ -574,9 +574,6 @@ impl<R: References> ArenaCore<R> {
     }
 }
 
-/// Buffers begin at a cache line where their size is a multiple of one.
-const ALIGN: usize = 64;
-
 /// The two blocks of a chunk that is not, or no longer, in use.
 pub(super) struct Blocks {
     data: Block,
@@ -595,12 +592,16 @@ impl ChunkPlan {
     /// # Errors
     ///
     /// If the bytes exceed `isize::MAX`.
-    fn new<R: References>(data_bytes: usize, buffers: u32) -> Result<Self, AllocError> {
+    fn new<R: References>(
+        data_bytes: usize,
+        alignment: usize,
+        buffers: u32,
+    ) -> Result<Self, AllocError> {
         let too_many = |slot_bytes| AllocError::TooManyBytes {
             slots: buffers as usize,
             slot_bytes,
         };
-        let data = Layout::from_size_align(data_bytes, ALIGN);
+        let data = Layout::from_size_align(data_bytes, alignment);
         Ok(ChunkPlan {
             data: data.map_err(|_| too_many(data_bytes / buffers as usize))?,
             headers: headers_layout::<R>(buffers).ok_or(too_many(size_of::<Header<R>>()))?,
@@ -652,14 +653,15 @@ impl<R: References> Chunk<R> {
     ///
     /// # Safety
     ///
-    /// It is not used any more, nor are its headers.
-    pub(super) unsafe fn into_blocks(chunk: NonNull<Self>, source: &Source) -> Blocks {
+    /// It is from this core, and not used any more, nor are its headers.
+    pub(super) unsafe fn into_blocks(chunk: NonNull<Self>, core: &ArenaCore<R>) -> Blocks {
+        let (alignment, source) = (core.chunk_alignment, core.source());
         // SAFETY: by `chunk-blocks` leaked with these layouts, from that source; no one uses it any
         // more (precondition).
         unsafe {
             let it = chunk.read();
             let layout = headers_layout::<R>(it.capacity).expect("it was laid out so");
-            let data = Layout::from_size_align_unchecked(it.data_bytes, ALIGN);
+            let data = Layout::from_size_align_unchecked(it.data_bytes, alignment);
             Blocks {
                 data: Block::from_start(it.data, data, source),
                 headers: Block::from_start(chunk.cast(), layout, source),

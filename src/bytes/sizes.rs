@@ -11,6 +11,12 @@ use crate::error::BuildError;
 /// Sizes are multiples of this, so that a buffer suits any type of that alignment.
 pub(super) const STEP: usize = 16;
 
+/// Chunks begin at a cache line.
+const CACHE_LINE: usize = 64;
+
+/// The largest alignment that follows from a size.
+const PAGE: usize = 4096;
+
 /// The most classes.
 pub(super) const MOST_CLASSES: usize = 64;
 
@@ -116,6 +122,19 @@ impl ClassSizes {
     pub(super) fn largest(&self) -> usize {
         self.largest
     }
+
+    /// The alignment of chunks in which the buffers of every class are [aligned](natural_alignment):
+    /// a chunk may serve any of them.
+    pub(super) fn chunk_alignment(&self) -> usize {
+        let alignments = self.as_slice().iter().map(|&size| natural_alignment(size));
+        alignments.fold(CACHE_LINE, usize::max)
+    }
+}
+
+/// The address of a buffer is a multiple of the largest power of two that its size is a multiple of,
+/// and no more than a page: devices read and write whole sectors, and pages.
+fn natural_alignment(size: u32) -> usize {
+    1 << size.trailing_zeros().min(PAGE.ilog2())
 }
 
 /// The next integer that is not less; `f64::ceil` needs `std`.

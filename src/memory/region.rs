@@ -40,8 +40,9 @@ use crate::raw::memory::Block;
 /// free part that is large enough, under a lock, in O(n) for n free parts. Containers allocate
 /// chunks, not single values, so this is rare. If no part is large enough, the allocation fails
 /// with [`AllocError::OutOfMemory`], as if the allocator had refused. Most memory is aligned to a cache
-/// line, but the memory of a [`Pool`](crate::pool::Pool) to 2 MiB or more: a region has room for at
-/// most one pool in each 2 MiB.
+/// line, that of buffers as [`bytes`](crate::bytes#what-it-costs) says, but the memory of a
+/// [`Pool`](crate::pool::Pool) to 2 MiB or more: a region has room for at most one pool in each
+/// 2 MiB.
 ///
 /// The program `examples/registered` reads a file through buffers of a byte arena that were
 /// registered with io_uring.

@@ -48,7 +48,7 @@
 //!   `unfinished` on. Such a buffer counts as in use until it is free.
 //! * `chunk-blocks`: a chunk's record stands at the start of a block of its own, before room for
 //!   `capacity` headers. The bytes of its `buffers` buffers, which are not more, stand in `data`,
-//!   a block of `data_bytes`, one after the other.
+//!   a block of `data_bytes` that is aligned to the core's `chunk_alignment`, one after the other.
 //! * `headers-made`: the first `made` headers are there. Their numbers follow each other within a
 //!   page of the directory, and each page begins at a header whose index is a multiple of its
 //!   length.

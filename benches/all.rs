@@ -9,7 +9,7 @@ use flatslab_benches::arguments::Arguments;
 use flatslab_benches::record::Record;
 
 /// The benches, and the features with which each is built.
-const BENCHES: [(&str, &str); 16] = [
+const BENCHES: [(&str, &str); 17] = [
     ("cycles", ""),
     ("growth", "allocators"),
     ("malloc", "allocators"),
@@ -20,6 +20,7 @@ const BENCHES: [(&str, &str); 16] = [
     ("checkpoints", "allocators"),
     ("pages", "allocators"),
     ("bytes", "allocators"),
+    ("registered", "allocators"),
     ("arena", "allocators"),
     ("epoch", "allocators"),
     ("threads", "allocators"),

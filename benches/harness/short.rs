@@ -82,6 +82,11 @@ pub fn sections(record: &Record, bench: &str) -> Vec<Section> {
             "Frames that are saved: 16,384 values of 64 bytes",
             saved(record),
         )],
+        REGISTERED => vec![(
+            "registered",
+            "Direct reads by io_uring: time of one read, in batches of 16",
+            direct_reads(record),
+        )],
         _ => Vec::new(),
     }
 }
@@ -167,6 +172,24 @@ fn saved(record: &Record) -> String {
         "KeySlab, postcard",
         "KeySlab, not saved",
     ];
+    by_subject(record, "", &subjects, &columns)
+}
+
+const REGISTERED: &str = "registered";
+
+/// Reads from a disk into buffers, small ones and large ones.
+fn direct_reads(record: &Record) -> String {
+    let of = |row, bytes| of_bench(REGISTERED, row, (1 << 8, bytes));
+    let columns = [
+        ("submit, 4 KiB", of("SUBMIT", 4 << 10)),
+        ("16 KiB", of("SUBMIT", 16 << 10)),
+        ("128 KiB", of("SUBMIT", 128 << 10)),
+        ("until read, 4 KiB", of("READ", 4 << 10)),
+        ("16 KiB", of("READ", 16 << 10)),
+        ("128 KiB", of("READ", 128 << 10)),
+    ];
+    let columns = columns.map(|(name, case)| (name, case, Metric::Ticks));
+    let subjects = ["Vec of pages", "ByteArena", "ByteArena, registered"];
     by_subject(record, "", &subjects, &columns)
 }
 

@@ -104,6 +104,14 @@ pub(crate) fn files(source: &Source) -> Vec<(&'static str, String)> {
             all_cases("checkpoints", "KeySlab, clone_from", 64),
         )]
     });
+    add("registered", &|| {
+        let table = |bytes| all_cases("registered", "Vec of pages", bytes);
+        vec![
+            ("Direct reads of 4 KiB", table(4 << 10)),
+            ("Direct reads of 16 KiB", table(16 << 10)),
+            ("Direct reads of 128 KiB", table(128 << 10)),
+        ]
+    });
     add("heaps", &|| {
         let table = all_cases("heaps", "BinaryHeap, outdated entries", 8);
         vec![("Queues of jobs by time", table)]

@@ -153,7 +153,7 @@ fn report(arguments: &Arguments) -> Result<(), String> {
 }
 
 /// The benches, in the order in which their tables are shown.
-const BENCHES: [&str; 14] = [
+const BENCHES: [&str; 15] = [
     "cycles",
     "growth",
     "malloc",
@@ -168,6 +168,7 @@ const BENCHES: [&str; 14] = [
     "objects",
     "heaps",
     "checkpoints",
+    "registered",
 ];
 
 /// One page from what each bench has measured last.

@@ -100,7 +100,7 @@ mod linux {
         }
         Case {
             rows: vec!["SUBMIT", "READ"],
-            turns: 7,
+            turns: 21,
             columns: const { &[Column::Value(Metric::Ticks), Column::Ratio(ALLOCATED)] },
             entries: vec![
                 entry!(ALLOCATED, Allocated),

@@ -4,8 +4,8 @@
 # (i686), and where the most significant byte comes first (s390x). No layout, key or state
 # word may rely on this machine's. The weekly run (FLATSLAB_WEEKLY) has both models and all tests
 # here; the other two targets have those of each run, for what they add is layouts. In each run these
-# two have only the binaries whose subjects depend on them: the library's own tests, with its words
-# of bits, keys and snapshots; and with 32 bits the byte buffers, too.
+# two have only the tests whose subjects depend on them: the library's own, with its words of bits,
+# and those of keys and snapshots.
 #
 # Each run has of each family the tests that an interpreter is for: what lends and takes
 # back references, drops, frees and re-enters, and random programs in small numbers. What
@@ -35,7 +35,7 @@ s390x="s390x-unknown-linux-gnu stacked each_run"
 i686="i686-unknown-linux-gnu tree each_run"
 if [ -z "${FLATSLAB_WEEKLY:-}" ]; then
     words="--lib --test=key_slab"
-    configurations=("$s390x $words" "$i686 $words --test=bytes"
+    configurations=("$s390x $words" "$i686 $words"
         "$host stacked each_run $every")
     seeds=8
 else
@@ -96,9 +96,14 @@ for binary in $every; do
         features=()
         [ "$binary" != --test=key_slab ] || features=("${snapshots[@]}")
         [ "$binary" != --test=intrusive ] || features=("${collections[@]}")
+        these=("$@")
+        if [ -z "${FLATSLAB_WEEKLY:-}" ] && [ "$target" != "$host" ] &&
+            [ "$binary" = --test=key_slab ] && [ ${#names[@]} -eq 0 ]; then
+            these+=(formats snapshots golden generations wrapping)
+        fi
         (
             begun=$SECONDS
-            miri_test "$target" "$model" "$tests" "$binary" "${features[@]}" -- "$@"
+            miri_test "$target" "$model" "$tests" "$binary" "${features[@]}" -- "${these[@]}"
             echo "$((SECONDS - begun)) s"
         ) >"$logs/$target $model $binary" 2>&1 &
         running=$((running + 1))

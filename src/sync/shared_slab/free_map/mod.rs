@@ -38,8 +38,19 @@
 //! Between the two steps of a closer a word with a bit may be unlisted for as long as that thread
 //! is stopped. So a closer notes its word in the record of a home before the first step, and
 //! strikes it out after the second. All that it hides is on the path from that word to the top. A
-//! search that finds nothing looks at the paths that are noted, and reports that no cell is free
-//! only if the notes did not change while it looked.
+//! search that finds nothing looks at the paths that are noted.
+//!
+//! # When no cell is free
+//!
+//! A search reads the notes and the spares before it begins, and again at the end. It reports that
+//! no cell is free only if neither changed. A note counts the closings and a spare the cells that
+//! were put there, so one that is unchanged and empty was empty all the time. Then no cell was free
+//! when the search read the top. Otherwise a free cell could move from a spare, which the search has
+//! not looked at yet, to a word behind its back, and threads that have a cell each could be refused.
+//!
+//! The thread that moves a cell gives one first and takes another one afterwards. Each change by
+//! which a cell is taken releases, so a search that sees that the one was taken also sees where the
+//! other was given.
 //!
 //! # How long it takes
 //!
@@ -49,13 +60,13 @@
 //! * to give: the spare; or a word, then L loads and at most L changes of summaries.
 //! * to take: the spare, the hint, then L loads. The taker of the last bit of a word closes the
 //!   word: at most 2 L + 1 changes.
-//! * to find that no cell is free: 1 load of the top, 3 H of the homes. For each closing under way,
+//! * to find that no cell is free: 1 load of the top, 4 H of the homes. For each closing under way,
 //!   L + 1 more.
 //!
-//! An operation takes longer only if another thread was faster: it took the cell, or closed
-//! something. Each of those threads has completed an operation. There are as many notes as homes.
-//! If all are in use, a word may stay listed that is empty: a search that meets one reads all
-//! words.
+//! An operation takes longer only if another thread was faster: it took the cell, gave one to a
+//! spare, or closed something. Each of those threads has completed an operation. There are as many
+//! notes as homes. If all are in use, a word may stay listed that is empty: a search that meets one
+//! reads all words, and between words, if there are several, a cell may move behind its back.
 //!
 //! # Tried
 //!
@@ -216,7 +227,7 @@ impl FreeMap {
             // SAFETY: within the block, which no one else has yet.
             unsafe {
                 self.homes.add(home).write(Home {
-                    spare: Spare(AtomicU32::new(0)),
+                    spare: Spare(AtomicU64::new(0)),
                     hint: AtomicU32::new(first as u32),
                     first: first as u32,
                     note: Note(AtomicU64::new(0)),
@@ -272,7 +283,8 @@ impl FreeMap {
     /// Takes a free cell; one locked operation if there is a spare, or the hint is right.
     /// Everything that the [giver](Self::give) of the cell did before happens before.
     ///
-    /// `None` means that each cell was taken at some moment of the call.
+    /// `None` means that all cells were taken at some moment of the call; if more threads were
+    /// closing words than there are homes, and there are several words, that each cell was.
     #[inline(always)]
     pub(crate) fn take(&self) -> Option<usize> {
         self.take_from(self.home())
@@ -280,7 +292,7 @@ impl FreeMap {
 
     #[inline(always)]
     fn take_from(&self, home: &Home) -> Option<usize> {
-        if let Some(index) = home.spare.take() {
+        if let Ok(index) = home.spare.take() {
             return Some(index);
         }
         // Relaxed: a guess.
@@ -299,9 +311,10 @@ impl FreeMap {
     fn claim(&self, word: usize, bits: u64) -> bool {
         let left = bits & (bits - 1);
         // Acquire: pairs with the release of the thread that gave the cell; all changes of a word
-        // are read-modify-writes, so later ones of other cells do not intervene. Relaxed where it
-        // fails: nothing was learnt.
-        let order = (Ordering::Acquire, Ordering::Relaxed);
+        // are read-modify-writes, so later ones of other cells do not intervene. Release: a search
+        // that sees the cell taken sees what this thread gave before. Relaxed where it fails:
+        // nothing was learnt.
+        let order = (Ordering::AcqRel, Ordering::Relaxed);
         let claimed = (self.word(word))
             .compare_exchange(bits, left, order.0, order.1)
             .is_ok();
@@ -402,6 +415,8 @@ impl FreeMap {
             // Acquire: pairs with the release of each closing that has ended: what it listed is
             // seen below.
             let notes = self.notes(Ordering::Acquire);
+            let spares = self.spares();
+            let mut is_moved = false;
             if let Some(word) = self.find(&notes, home.first as usize) {
                 if let Some(index) = self.take_in(word) {
                     // Relaxed: a guess.
@@ -409,16 +424,28 @@ impl FreeMap {
                     return Some(index);
                 }
                 // Taken in the meantime, or listed in vain.
-                if !self.close(word) {
-                    return self.scan();
+                if self.close(word) {
+                    continue;
                 }
-            } else if let Some(index) = self.homes().find_map(|home| home.spare.take()) {
-                return Some(index);
-            } else if self.notes(Ordering::Relaxed) == notes {
+                // More closings are under way than can be noted: without the summaries.
+                let mut words = 0..word_count(self.capacity);
+                if let Some(index) = words.find_map(|word| self.take_in(word)) {
+                    return Some(index);
+                }
+            } else {
                 // Relaxed: the summaries were read by acquiring loads, so this comes after
                 // them, and each closing whose cleared bit was seen is noted here. So it was
                 // noted before: either it had ended, and what it listed was seen, or `find`
                 // went along its path.
+                is_moved = self.notes(Ordering::Relaxed) != notes;
+            }
+            for (home, before) in self.homes().zip(spares) {
+                match home.spare.take() {
+                    Ok(index) => return Some(index),
+                    Err(seen) => is_moved |= seen != before,
+                }
+            }
+            if !is_moved {
                 return None;
             }
         }
@@ -427,8 +454,8 @@ impl FreeMap {
     /// Takes a free cell of this word.
     fn take_in(&self, word: usize) -> Option<usize> {
         loop {
-            // Relaxed: checked by the exchange.
-            let bits = self.word(word).load(Ordering::Relaxed);
+            // Acquire: pairs with the release of the threads that took the cells.
+            let bits = self.word(word).load(Ordering::Acquire);
             if bits == 0 {
                 return None;
             }
@@ -451,8 +478,8 @@ impl FreeMap {
     /// The word at this path if it is listed, or a word that one of the summaries above it lists.
     #[cold]
     fn find_on_path(&self, word: usize) -> Option<usize> {
-        // Relaxed: checked by the exchange.
-        if self.word(word).load(Ordering::Relaxed) != 0 {
+        // Acquire: as in `take_in`.
+        if self.word(word).load(Ordering::Acquire) != 0 {
             return Some(word);
         }
         (0..self.levels).find_map(|level| self.descend(level, word >> (FAN * (level + 1)), word))
@@ -483,14 +510,6 @@ impl FreeMap {
         Some(place)
     }
 
-    /// Takes a free cell, without the summaries; O(capacity / 64). For the case that more threads
-    /// are in the middle of closing than there are notes.
-    #[cold]
-    fn scan(&self) -> Option<usize> {
-        let word = (0..word_count(self.capacity)).find_map(|word| self.take_in(word));
-        word.or_else(|| self.homes().find_map(|home| home.spare.take()))
-    }
-
     /// Clears the bits that list a word if it is empty, and those that list empty summaries.
     /// Returns `false` if that cannot be noted.
     #[cold]
@@ -513,12 +532,11 @@ impl FreeMap {
         for level in 0..self.levels {
             let summary = self.summary(level, below >> FAN);
             // Release: pairs with the acquire of a giver whose change comes after the one below,
-            // and of a search, which sees the note then. Nothing is acquired: everything else is
-            // read by changes, which see the last value.
+            // and of a search, which sees the note then.
             let bits = summary.fetch_and(!bit_of(below), Ordering::Release);
             // The second look: a change that changes nothing, so that it has a place among
-            // the others. Release: as above.
-            if self.listed(level, below).fetch_or(0, Ordering::Release) != 0 {
+            // the others. Release: as above. Acquire: as in `take_in`.
+            if self.listed(level, below).fetch_or(0, Ordering::AcqRel) != 0 {
                 self.list_from(level, below);
                 return level != 0;
             }
@@ -569,6 +587,16 @@ impl FreeMap {
             *note = home.note.0.load(order);
         }
         notes
+    }
+
+    /// What is in the spares of all homes.
+    fn spares(&self) -> [u64; MOST_HOMES] {
+        let mut spares = [0; MOST_HOMES];
+        for (spare, home) in spares.iter_mut().zip(self.homes()) {
+            // Acquire: pairs with the release of the thread that took the cell.
+            *spare = home.spare.0.load(Ordering::Acquire);
+        }
+        spares
     }
 
     /// The home of this thread.
@@ -625,39 +653,53 @@ const _: () = assert!(align_of::<Home>() == APART);
 #[cfg(not(all(test, loom)))]
 const _: () = assert!(size_of::<Home>() == APART);
 
-/// Room for one cell: its index and 1, or 0.
-struct Spare(AtomicU32);
+/// Room for one cell: its index plus 1, or 0; above that, the number of cells that were put here. That
+/// number may wrap: it is only compared with an earlier one, and has 33 bits.
+struct Spare(AtomicU64);
+
+const SPARE_CELL: u64 = (1 << 31) - 1;
 
 // An index plus 1 fits.
-const _: () = assert!(MAX_SLOTS < u32::MAX as usize);
+const _: () = assert!((MAX_SLOTS as u64) < SPARE_CELL);
 
 impl Spare {
     #[inline(always)]
     fn is_empty(&self) -> bool {
-        // Relaxed: only statistics, or checked by a change.
-        self.0.load(Ordering::Relaxed) == 0
+        // Relaxed: only statistics.
+        self.0.load(Ordering::Relaxed) & SPARE_CELL == 0
     }
 
     /// Puts a cell there, if the spare is empty.
     #[inline(always)]
     fn put(&self, index: usize) -> bool {
+        // Relaxed: checked by the exchange.
+        let empty = self.0.load(Ordering::Relaxed);
+        let full = (empty | SPARE_CELL).wrapping_add(index as u64 + 2);
         // Release: pairs with the acquire in `take`. Relaxed where it fails: nothing was learnt.
         let order = (Ordering::Release, Ordering::Relaxed);
-        self.is_empty()
+        empty & SPARE_CELL == 0
             && (self.0)
-                .compare_exchange(0, index as u32 + 1, order.0, order.1)
+                .compare_exchange(empty, full, order.0, order.1)
                 .is_ok()
     }
 
-    /// Takes the cell out, if there is one.
+    /// Takes the cell out.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, or another thread takes it: what was seen.
     #[inline(always)]
-    fn take(&self) -> Option<usize> {
-        if self.is_empty() {
-            return None;
+    fn take(&self) -> Result<usize, u64> {
+        // Relaxed: checked by the exchange.
+        let full = self.0.load(Ordering::Relaxed);
+        if full & SPARE_CELL == 0 {
+            return Err(full);
         }
-        // Acquire: pairs with the release in `put`.
-        let spare = self.0.swap(0, Ordering::Acquire);
-        spare.checked_sub(1).map(|index| index as usize)
+        // Acquire: pairs with the release in `put`. Release: a search that sees the spare empty
+        // sees what this thread gave before. Relaxed where it fails: nothing was learnt.
+        let order = (Ordering::AcqRel, Ordering::Relaxed);
+        (self.0).compare_exchange(full, full & !SPARE_CELL, order.0, order.1)?;
+        Ok((full & SPARE_CELL) as usize - 1)
     }
 }
 

@@ -302,6 +302,29 @@ fn loom_two_homes_take_each_others_spares() {
     });
 }
 
+/// The one free cell moves from a spare to a word, while a thread looks for it.
+#[test]
+fn loom_a_thread_finds_the_cell_that_another_moves() {
+    for words in [2, 3] {
+        model(move |late| {
+            let map = map(2, &vec![0; words]);
+            let last = (words - 1) << BITS;
+            assert!(map.home_at(1).spare.put(last));
+            let other = map.clone();
+            let mover = thread::spawn(move || {
+                // SAFETY: by the state at the start it is the thread's.
+                unsafe { other.give_at(other.home_at(1), last + 1) };
+                other.take_from(other.home_at(1))
+            });
+            start(late);
+            let mine = map.take_from(map.home_at(0));
+            assert!(mine.is_some(), "no cell, but there was always one");
+            let theirs = mover.join().unwrap();
+            assert!(theirs.is_some() && theirs != mine);
+        });
+    }
+}
+
 /// Two closings, of two words below one summary, while a third thread finds what it gave.
 #[test]
 fn loom_a_thread_finds_what_it_gave_while_two_others_close() {

@@ -83,8 +83,9 @@ pub use guard::{Iter, SharedRef};
 ///
 /// A slot takes the size of a value and 8 bytes of state, rounded up to the alignment, and about
 /// two bits; the slab takes up to 4 KiB. Each thread takes the slot that it freed last, then slots
-/// from a region of its own, and then slots of other regions. There are up to 16 regions. Threads
-/// that insert all the time compete less if the slab has at least 512 slots for each of them.
+/// from a region of its own, and then slots of other regions. There is one region for each 64 slots,
+/// and 16 at most. Threads that insert all the time compete less if the slab has at least 512 slots
+/// for each of them.
 ///
 /// An insertion and a removal together take three locked instructions, wherever the values are, and
 /// a guard takes two, as long as threads do not use the same value. Every operation is lock-free:
@@ -96,13 +97,13 @@ pub use guard::{Iter, SharedRef};
 /// factor of 64 above 64 slots: two levels are enough for 2^18 slots, four for the maximum. An
 /// insertion that finds a slot reads at most one word of each level. It writes to the levels only
 /// if it takes the last free slot of 64 neighbours, at most twice to each level. A removal writes
-/// at most once to each level. An insertion that is refused reads the top and 3 words for each of
-/// the 16 regions, in a slab of any size.
+/// at most once to each level. An insertion that is refused reads the top and 4 words for each
+/// region, in a slab of any size.
 ///
 /// Other threads add to that: one word for each level, for each thread that is taking the last of
 /// 64 slots at that moment; and a thread starts over if another one took the slot that it has
-/// found. If more than 16 threads (the number of regions) are taking the last of 64 slots at once,
-/// another insertion may read a word for every 64 slots.
+/// found, or freed one. If more threads than there are regions are taking the last of 64 slots at
+/// once, another insertion may read a word for every 64 slots.
 ///
 /// # How long a slab lasts
 ///

@@ -15,11 +15,14 @@ impl<T> SharedSlab<T> {
 
     /// Inserts a value into a free slot, and returns its key.
     ///
-    /// While other threads insert and remove, the call is refused only if each slot was taken at
-    /// some moment during the call. So it is never refused while one slot stays free, even if
-    /// another thread is stopped within an operation. If no other thread uses the slab, it is
-    /// refused exactly if all slots are taken. A slot is taken while it has a value, even a removed
-    /// one that guards keep alive, and while [`insert_with`](Self::insert_with) creates one.
+    /// While other threads insert and remove, the call is refused only if all slots were taken at
+    /// one moment during the call. A program that never has more values than slots is therefore
+    /// never refused, even if a thread is stopped within an operation. There is one exception: in a
+    /// slab of more than 64 slots, if more threads than there are regions are taking the last of 64
+    /// slots at once, the call is refused if each slot was taken at some moment. If no other thread
+    /// uses the slab, the call is refused exactly if all slots are taken. A slot is taken while it
+    /// has a value, even a removed one that guards keep alive, while
+    /// [`insert_with`](Self::insert_with) creates one, and while a thread is stopped within a removal.
     ///
     /// # Complexity
     ///

@@ -44,7 +44,7 @@
 //!
 //! A search reads the notes and the spares before it begins, and again at the end. It reports that
 //! no cell is free only if neither changed. A note counts the closings and a spare the cells that
-//! were put there, so one that is unchanged and empty was empty all the time. Then no cell was free
+//! were taken from it, so one that is unchanged and empty was empty all the time. Then no cell was free
 //! when the search read the top. Otherwise a free cell could move from a spare, which the search has
 //! not looked at yet, to a word behind its back, and threads that have a cell each could be refused.
 //!
@@ -653,20 +653,18 @@ const _: () = assert!(align_of::<Home>() == APART);
 #[cfg(not(all(test, loom)))]
 const _: () = assert!(size_of::<Home>() == APART);
 
-/// Room for one cell: its index plus 1, or 0; above that, the number of cells that were put here. That
-/// number may wrap: it is only compared with an earlier one, and has 33 bits.
+/// Room for one cell: its index plus 1 in the lower half, or 0; in the upper half the number of cells
+/// that were taken from here. That number may wrap: it is only compared with an earlier one.
 struct Spare(AtomicU64);
 
-const SPARE_CELL: u64 = (1 << 31) - 1;
-
 // An index plus 1 fits.
-const _: () = assert!((MAX_SLOTS as u64) < SPARE_CELL);
+const _: () = assert!(MAX_SLOTS < u32::MAX as usize);
 
 impl Spare {
     #[inline(always)]
     fn is_empty(&self) -> bool {
         // Relaxed: only statistics.
-        self.0.load(Ordering::Relaxed) & SPARE_CELL == 0
+        self.0.load(Ordering::Relaxed) as u32 == 0
     }
 
     /// Puts a cell there, if the spare is empty.
@@ -674,10 +672,10 @@ impl Spare {
     fn put(&self, index: usize) -> bool {
         // Relaxed: checked by the exchange.
         let empty = self.0.load(Ordering::Relaxed);
-        let full = (empty | SPARE_CELL).wrapping_add(index as u64 + 2);
+        let full = empty + index as u64 + 1;
         // Release: pairs with the acquire in `take`. Relaxed where it fails: nothing was learnt.
         let order = (Ordering::Release, Ordering::Relaxed);
-        empty & SPARE_CELL == 0
+        empty as u32 == 0
             && (self.0)
                 .compare_exchange(empty, full, order.0, order.1)
                 .is_ok()
@@ -692,14 +690,16 @@ impl Spare {
     fn take(&self) -> Result<usize, u64> {
         // Relaxed: checked by the exchange.
         let full = self.0.load(Ordering::Relaxed);
-        if full & SPARE_CELL == 0 {
+        if full as u32 == 0 {
             return Err(full);
         }
+        // No cell, and one more in the upper half.
+        let empty = (full | u64::from(u32::MAX)).wrapping_add(1);
         // Acquire: pairs with the release in `put`. Release: a search that sees the spare empty
         // sees what this thread gave before. Relaxed where it fails: nothing was learnt.
         let order = (Ordering::AcqRel, Ordering::Relaxed);
-        (self.0).compare_exchange(full, full & !SPARE_CELL, order.0, order.1)?;
-        Ok((full & SPARE_CELL) as usize - 1)
+        (self.0).compare_exchange(full, empty, order.0, order.1)?;
+        Ok((full as u32 - 1) as usize)
     }
 }
 

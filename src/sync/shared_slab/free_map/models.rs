@@ -343,3 +343,145 @@ fn loom_a_thread_finds_what_it_gave_while_two_others_close() {
         }
     });
 }
+
+/// The state in which a thread leaves the map that is stopped after it noted a word and, with
+/// `hides`, cleared the bit that lists it.
+fn stop_closing(map: &FreeMap, home: usize, word: usize, hides: bool) {
+    assert!(map.home_at(home).note.begin(word));
+    if hides {
+        // Relaxed: before other threads begin.
+        map.summary(0, word >> FAN)
+            .fetch_and(!bit_of(word), Ordering::Relaxed);
+    }
+}
+
+/// Threads that have these cells, one each, of a map without others. Each of them gives its own and
+/// takes one.
+fn one_each(preemptions: usize, words: usize, cells: &'static [usize], homes: &'static [usize]) {
+    bounded(preemptions, move || {
+        let map = map(2, &vec![0; words]);
+        let gives_and_takes = |number: usize| {
+            let map = map.clone();
+            move || {
+                let home = map.home_at(homes[number]);
+                // SAFETY: by the state at the start it is the thread's.
+                unsafe { map.give_at(home, cells[number]) };
+                let taken = map.take_from(home);
+                taken.expect("refused, but there is a cell for each thread")
+            }
+        };
+        let others = (1..cells.len()).map(|number| thread::spawn(gives_and_takes(number)));
+        let others: Vec<_> = others.collect();
+        let mut taken = vec![gives_and_takes(0)()];
+        taken.extend(others.into_iter().map(|other| other.join().unwrap()));
+        taken.sort_unstable();
+        assert_eq!(taken, cells);
+        assert_eq!(map.take_by_search(0), None);
+    });
+}
+
+#[test]
+fn loom_threads_that_share_a_word_and_have_a_cell_each_are_not_refused() {
+    one_each(3, 1, &[0, 1], &[0, 0]);
+}
+
+#[test]
+fn loom_threads_that_share_a_home_and_have_a_cell_each_are_not_refused() {
+    one_each(3, 2, &[0, 64], &[0, 0]);
+}
+
+#[test]
+fn loom_threads_that_have_a_home_and_a_cell_each_are_not_refused() {
+    one_each(3, 2, &[0, 64], &[0, 1]);
+}
+
+#[test]
+fn loom_threads_that_share_a_home_and_have_a_cell_each_are_not_refused_on_two_levels() {
+    one_each(3, 3, &[0, 128], &[0, 0]);
+}
+
+#[test]
+fn loom_three_threads_that_have_a_cell_each_are_not_refused() {
+    one_each(1, 1, &[0, 1, 2], &[0, 0, 0]);
+}
+
+/// From a word that a stopped thread hides, while a search looks there.
+#[test]
+fn loom_a_thread_finds_the_cell_that_another_moves_from_a_hidden_word() {
+    model(|late| {
+        let map = map(2, &[1, 0]);
+        stop_closing(&map, 1, 0, true);
+        let other = map.clone();
+        let mover = thread::spawn(move || {
+            other.give_in(64);
+            other.take_in(0)
+        });
+        start(late);
+        let mine = map.take_by_search(0);
+        assert!(mine.is_some(), "no cell, but there was always one");
+        let theirs = mover.join().unwrap();
+        assert!(theirs != mine);
+    });
+}
+
+/// From a word that the thread closes itself.
+#[test]
+fn loom_a_thread_finds_the_cell_that_another_moves_from_the_word_that_it_closes() {
+    model(|late| {
+        let map = map(2, &[1, 0]);
+        let other = map.clone();
+        let mover = thread::spawn(move || {
+            other.give_in(64);
+            other.take_in(0)
+        });
+        start(late);
+        assert!(map.close(0));
+        let mine = map.take_by_search(0);
+        assert!(mine.is_some(), "no cell, but there was always one");
+        let theirs = mover.join().unwrap();
+        assert!(theirs != mine);
+    });
+}
+
+/// From a word to a spare, while no closing can be noted.
+#[test]
+fn loom_a_thread_finds_the_cell_that_another_moves_to_a_spare() {
+    model(|late| {
+        let map = map(1, &[1]);
+        stop_closing(&map, 0, 0, false);
+        let other = map.clone();
+        let mover = thread::spawn(move || {
+            assert!(other.home_at(0).spare.put(1));
+            other.take_in(0)
+        });
+        start(late);
+        let mine = map.take_by_search(0);
+        assert!(mine.is_some(), "no cell, but there was always one");
+        let theirs = mover.join().unwrap();
+        assert!(theirs != mine);
+    });
+}
+
+/// From a word to a spare and back, as several threads can: the spare is empty before and
+/// afterwards.
+#[test]
+fn loom_a_thread_finds_the_cell_that_others_move_to_a_spare_and_back() {
+    for hides in [false, true] {
+        model(move |late| {
+            let map = map(1, &[1]);
+            stop_closing(&map, 0, 0, hides);
+            let other = map.clone();
+            let movers = thread::spawn(move || {
+                assert!(other.home_at(0).spare.put(1));
+                if let Some(index) = other.take_in(0) {
+                    other.give_in(index);
+                    let _ = other.home_at(0).spare.take();
+                }
+            });
+            start(late);
+            let mine = map.take_by_search(0);
+            assert!(mine.is_some(), "no cell, but there was always one");
+            movers.join().unwrap();
+        });
+    }
+}

@@ -98,12 +98,13 @@ pub use guard::{Iter, SharedRef};
 /// insertion that finds a slot reads at most one word of each level. It writes to the levels only
 /// if it takes the last free slot of 64 neighbours, at most twice to each level. A removal writes
 /// at most once to each level. An insertion that is refused reads the top and 4 words for each
-/// region, in a slab of any size.
+/// region.
 ///
-/// Other threads add to that: one word for each level, for each thread that is taking the last of
-/// 64 slots at that moment; and a thread starts over if another one took the slot that it has
-/// found, or freed one. If more threads than there are regions are taking the last of 64 slots at
-/// once, another insertion may read a word for every 64 slots.
+/// Other threads add to that: a thread starts over if another one took the slot that it has found,
+/// or freed one. For a thread that is taking the last of 64 slots at that moment, an insertion that
+/// is refused changes a word of each level and one more; if `n` threads are, as many for each of
+/// them, and that once for each of them and each level. If more threads than there are regions are
+/// taking the last of 64 slots at once, an insertion may read a word for every 64 slots.
 ///
 /// # How long a slab lasts
 ///

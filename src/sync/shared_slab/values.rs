@@ -18,11 +18,11 @@ impl<T> SharedSlab<T> {
     /// While other threads insert and remove, the call is refused only if all slots were taken at
     /// one moment during the call. A program that never has more values than slots is therefore
     /// never refused, even if a thread is stopped within an operation. There is one exception: in a
-    /// slab of more than 64 slots, if more threads than there are regions are taking the last of 64
-    /// slots at once, the call is refused if each slot was taken at some moment. If no other thread
-    /// uses the slab, the call is refused exactly if all slots are taken. A slot is taken while it
-    /// has a value, even a removed one that guards keep alive, while
-    /// [`insert_with`](Self::insert_with) creates one, and while a thread is stopped within a removal.
+    /// slab of more than 64 slots, if during the call more threads than there are regions take the
+    /// last of 64 slots, it is refused if each slot was taken at some moment. If no other thread
+    /// uses the slab, the call is refused exactly if all slots are taken. A slot is taken while
+    /// [`insert_with`](Self::insert_with) creates a value, while it has one, even a removed one that
+    /// guards keep alive, and until the removal of the value has returned.
     ///
     /// # Complexity
     ///

@@ -44,9 +44,21 @@
 //!
 //! A search reads the notes and the spares before it begins, and again at the end. It reports that
 //! no cell is free only if neither changed. A note counts the closings and a spare the cells that
-//! were taken from it, so one that is unchanged and empty was empty all the time. Then no cell was free
-//! when the search read the top. Otherwise a free cell could move from a spare, which the search has
-//! not looked at yet, to a word behind its back, and threads that have a cell each could be refused.
+//! were taken from it, so one that is unchanged and empty was empty all the time. Otherwise a free cell
+//! could move from a spare, which the search has not looked at yet, to a word behind its back, and
+//! threads that have a cell each could be refused.
+//!
+//! If no closing was noted, no cell was free when the search read the top. If one was noted, none
+//! was free when the search read the word of that closing: a cell in another word is listed by a
+//! bit of a summary on the path from there to the top, and that bit is not one that this closing
+//! clears.
+//!
+//! Of several closings one may clear the bits that list the word to which a cell was moved, and the
+//! other one's word may be where it came from. A note counts each pass in which its closing clears
+//! bits, one on each level. So C closings can clear at most C L bits, on L levels, while the notes
+//! do not change. The search looks C L + 1 times: in one of these looks no bit was cleared, and no
+//! cell was free at its end. What it looks at it changes (to what it is), like the closer at its
+//! second look: a giver whose change comes later sees each bit that is cleared as cleared.
 //!
 //! The thread that moves a cell gives one first and takes another one afterwards. Each change by
 //! which a cell is taken releases, so a search that sees that the one was taken also sees where the
@@ -60,8 +72,8 @@
 //! * to give: the spare; or a word, then L loads and at most L changes of summaries.
 //! * to take: the spare, the hint, then L loads. The taker of the last bit of a word closes the
 //!   word: at most 2 L + 1 changes.
-//! * to find that no cell is free: 1 load of the top, 4 H of the homes. For each closing under way,
-//!   L + 1 more.
+//! * to find that no cell is free: 1 load of the top, 4 H of the homes. For a closing under way,
+//!   L + 1 changes more; for C closings, C L + 1 times as many for each.
 //!
 //! An operation takes longer only if another thread was faster: it took the cell, gave one to a
 //! spare, or closed something. Each of those threads has completed an operation. There are as many
@@ -283,8 +295,9 @@ impl FreeMap {
     /// Takes a free cell; one locked operation if there is a spare, or the hint is right.
     /// Everything that the [giver](Self::give) of the cell did before happens before.
     ///
-    /// `None` means that all cells were taken at some moment of the call; if more threads were
-    /// closing words than there are homes, and there are several words, that each cell was.
+    /// `None` means that all cells were taken at one moment of the call; if meanwhile more threads
+    /// closed words than there are homes, and there are several words, that each cell was at some
+    /// moment.
     #[inline(always)]
     pub(crate) fn take(&self) -> Option<usize> {
         self.take_from(self.home())
@@ -468,21 +481,34 @@ impl FreeMap {
     /// A word that is listed, or hidden by one of these closings; if possible one that follows
     /// `first`. It may be empty.
     fn find(&self, notes: &Notes, first: usize) -> Option<usize> {
-        let top = self.descend(self.levels - 1, 0, first);
-        top.or_else(|| {
-            let mut noted = notes.iter().copied().filter_map(Note::word);
-            noted.find_map(|word| self.find_on_path(word))
+        let noted = notes.iter().copied().filter_map(Note::word);
+        // One more than the bits that these closings can still clear, if there are several: in one
+        // of the looks none is cleared. A single one clears bits on one path only, where the looks
+        // follow it.
+        let looks = match noted.clone().count() {
+            0 | 1 => 1,
+            closings => closings * self.levels as usize + 1,
+        };
+        (0..looks).find_map(|_| {
+            let top = self.descend(self.levels - 1, 0, first);
+            top.or_else(|| noted.clone().find_map(|word| self.find_on_path(word)))
         })
     }
 
-    /// The word at this path if it is listed, or a word that one of the summaries above it lists.
+    /// The word at this path if it has a cell, or a word that one of the summaries above it lists.
     #[cold]
     fn find_on_path(&self, word: usize) -> Option<usize> {
-        // Acquire: as in `take_in`.
-        if self.word(word).load(Ordering::Acquire) != 0 {
-            return Some(word);
-        }
-        (0..self.levels).find_map(|level| self.descend(level, word >> (FAN * (level + 1)), word))
+        (0..=self.levels).find_map(|level| {
+            let below = word >> (FAN * level);
+            // A second look, as in `close_noted`: a giver whose change comes later sees each bit as
+            // cleared that this search has seen so.
+            let bits = self.listed(level, below).fetch_or(0, Ordering::AcqRel);
+            match level {
+                _ if bits == 0 => None,
+                0 => Some(word),
+                _ => self.descend(level - 1, below, word),
+            }
+        })
     }
 
     /// A word that is listed below this summary; if possible one that follows `first`. If a summary
@@ -521,7 +547,9 @@ impl FreeMap {
         };
         // It may be filled and emptied again by threads that close it before it is listed here.
         // Relaxed: as in `list_given`.
-        while !self.close_noted(word) && self.word(word).load(Ordering::Relaxed) == 0 {}
+        while !self.close_noted(word) && self.word(word).load(Ordering::Relaxed) == 0 {
+            home.note.begin_again();
+        }
         home.note.end();
         true
     }
@@ -725,6 +753,15 @@ impl Note {
         (self.0)
             .compare_exchange(free, noted, order.0, order.1)
             .is_ok()
+    }
+
+    /// Counts another pass of the closing that the caller has noted.
+    fn begin_again(&self) {
+        // Relaxed: no one else changes it while there is a word.
+        let noted = self.0.load(Ordering::Relaxed);
+        // Release: as in `end`, for the closings before. (No model notices this count.)
+        self.0
+            .store(noted.wrapping_add(NOTED_WORD + 1), Ordering::Release);
     }
 
     /// Strikes out the word that the caller has noted.

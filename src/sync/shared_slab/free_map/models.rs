@@ -35,6 +35,13 @@ impl FreeMap {
         unsafe { self.give_to_word(self.home_at(0), index) };
     }
 
+    /// Takes the one cell of a word, if it is there, by a thread that is stopped before it closes
+    /// the word.
+    fn take_and_stop(&self, word: usize) {
+        let order = (Ordering::AcqRel, Ordering::Relaxed);
+        let _ = self.word(word).compare_exchange(1, 0, order.0, order.1);
+    }
+
     /// Takes one without the hint.
     fn take_by_search(&self, home: usize) -> Option<usize> {
         self.search(self.home_at(home))
@@ -484,4 +491,58 @@ fn loom_a_thread_finds_the_cell_that_others_move_to_a_spare_and_back() {
             movers.join().unwrap();
         });
     }
+}
+
+/// Two closings are noted: one hides the word from which the cell is moved, the other then hides
+/// the word to which it was moved.
+#[test]
+fn loom_a_thread_finds_the_cell_that_another_moves_between_words_that_are_being_closed() {
+    bounded(1, || {
+        let map = map(2, &[0, 1]);
+        stop_closing(&map, 1, 1, true);
+        assert!(map.home_at(0).note.begin(0));
+        let other = map.clone();
+        let closer = thread::spawn(move || {
+            other.close_noted(0);
+            other.home_at(0).note.end();
+        });
+        let other = map.clone();
+        let mover = thread::spawn(move || {
+            other.give_in(0);
+            other.take_and_stop(1);
+        });
+        let mine = map.take_by_search(0);
+        assert!(mine.is_some(), "no cell, but there was always one");
+        closer.join().unwrap();
+        mover.join().unwrap();
+    });
+}
+
+/// To and fro between two words, by threads that have not seen that these are hidden.
+#[test]
+fn loom_a_search_finds_a_word_while_others_move_the_cell_between_hidden_words() {
+    bounded(0, || {
+        let map = map(2, &[0, 1]);
+        for word in [0, 1] {
+            map.list_from(0, word);
+            stop_closing(&map, word, word, false);
+        }
+        let other = map.clone();
+        let search = thread::spawn(move || {
+            // The next step of the closings; the search has seen it.
+            for word in [0, 1] {
+                other
+                    .summary(0, 0)
+                    .fetch_and(!bit_of(word), Ordering::Release);
+            }
+            // Only the look: the search may come too late, and cannot note a third closing.
+            let found = other.find(&other.notes(Ordering::Acquire), 0);
+            assert!(found.is_some(), "no word, but there was always a cell");
+        });
+        for (to, from) in [(0, 1), (1, 0), (0, 1), (1, 0), (0, 1)] {
+            map.give_in(to << BITS);
+            map.take_and_stop(from);
+        }
+        search.join().unwrap();
+    });
 }

@@ -100,11 +100,11 @@ pub use guard::{Iter, SharedRef};
 /// at most once to each level. An insertion that is refused reads the top and 4 words for each
 /// region.
 ///
-/// Other threads add to that: a thread starts over if another one took the slot that it has found,
-/// or freed one. For a thread that is taking the last of 64 slots at that moment, an insertion that
-/// is refused changes a word of each level and one more; if `n` threads are, as many for each of
-/// them, and that once for each of them and each level. If more threads than there are regions are
-/// taking the last of 64 slots at once, an insertion may read a word for every 64 slots.
+/// Other threads add to that. A thread starts over if another one took the slot that it has found,
+/// or freed one. A thread that takes the last of 64 slots may hide a free slot at that moment. If
+/// there is one such thread, an insertion that is refused changes one word of each level and one
+/// more; if there are `n`, and `l` levels, it changes `n (l + 1)` words `n l + 1` times. If there
+/// are more than regions, an insertion may read a word for every 64 slots.
 ///
 /// # How long a slab lasts
 ///

@@ -168,6 +168,34 @@ fn a_thread_that_removes_can_insert_whatever_the_others_do() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
+fn threads_that_have_no_more_values_than_slots_are_not_refused() {
+    // As many regions as there can be, so that threads which take the last of 64 slots at once find
+    // a note each. In each round a thread has all its values once: the slab is nearly full.
+    let (rounds, each) = (amount(2_000, 1), 1024 / THREADS as usize);
+    let slab = SharedSlab::with_capacity(1024);
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let slab = &slab;
+            scope.spawn(move || {
+                seed(thread + 1);
+                let mut keys = Vec::new();
+                for _ in 0..rounds {
+                    while keys.len() < each {
+                        keys.push(slab.insert(thread).expect("a slot for each value"));
+                    }
+                    for _ in 0..random(each as u64) {
+                        let key = keys.swap_remove(random(keys.len() as u64) as usize);
+                        assert_eq!(slab.try_take(key), Ok(thread));
+                    }
+                }
+            });
+        }
+    });
+    assert!(slab.len() <= slab.capacity());
+}
+
+#[test]
 fn of_many_threads_one_removes_a_value_and_the_last_reader_drops_it() {
     for _ in 0..amount(500, 6) {
         let alive = AtomicUsize::new(0);

@@ -168,7 +168,7 @@ fn what_one_operation_changes_is_bounded() {
     let levels = map.levels as usize;
     let (mut mine, mut state) = (Vec::new(), 1);
     let (mut given, mut took) = (0, 0);
-    // FullError, then each way down and up at random places.
+    // Until none is free, then down and up at random places.
     for round in 0..amount(10, 4) {
         loop {
             let changes = counted::changes(|| mine.extend(map.take()));
@@ -187,6 +187,32 @@ fn what_one_operation_changes_is_bounded() {
     }
     assert!(given <= 1 + levels, "{given}");
     assert!(took <= 2 + 2 * levels, "{took}");
+}
+
+#[test]
+fn to_take_one_of_several_cells_of_a_word_is_one_locked_operation() {
+    let map = map(640, MOST_HOMES);
+    // The last one closes the word.
+    for _ in 1..64 {
+        assert_eq!(counted::changes(|| assert!(map.take().is_some())), 1);
+    }
+    check(&map);
+}
+
+#[test]
+fn another_pass_of_a_closing_is_counted_and_keeps_its_word() {
+    let note = Note(AtomicU64::new(0));
+    assert!(note.begin(5));
+    let first = note.0.load(Ordering::Relaxed);
+    note.begin_again();
+    let second = note.0.load(Ordering::Relaxed);
+    assert_eq!((Note::word(first), Note::word(second)), (Some(5), Some(5)));
+    assert_ne!(first, second);
+    note.end();
+    assert!(note.begin(7));
+    let next = note.0.load(Ordering::Relaxed);
+    assert_eq!(Note::word(next), Some(7));
+    assert!(next > second);
 }
 
 #[test]

@@ -573,5 +573,10 @@ fn a_region_that_is_refused_leaks_nothing_and_one_that_cannot_list_its_parts_ref
         let slab = build().unwrap();
         let key = slab.insert_key(7).unwrap();
         assert_eq!(*slab.get(key).unwrap(), 7);
+        drop(slab);
+        // The list has room for what there was before.
+        let again = |times| allocations(|| (0..times).for_each(|_| drop(build().unwrap())));
+        let times = amount(100, 10);
+        assert_eq!(again(times), times * again(1));
     });
 }

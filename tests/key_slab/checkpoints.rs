@@ -258,6 +258,21 @@ fn a_window_keeps_the_log_as_small_as_its_frames() {
 }
 
 #[test]
+fn the_log_has_stamps_for_all_slots_and_room_for_changes_after_a_checkpoint() {
+    let mut slab: CheckpointSlab<u64> = CheckpointSlab::new();
+    slab.reserve(100);
+    let stamps = slab.log_bytes();
+    assert!(stamps >= 4 * 100);
+    let keys: Vec<_> = (0..100).map(|number| slab.insert(number)).collect();
+    slab[keys[0]] = 7;
+    slab.remove(keys[1]);
+    assert_eq!(slab.log_bytes(), stamps);
+    slab.checkpoint();
+    slab[keys[0]] = 8;
+    assert!(slab.log_bytes() >= stamps + 8 + 8);
+}
+
+#[test]
 fn changes_are_logged_once_until_the_next_checkpoint() {
     let mut slab = CheckpointSlab::new();
     let keys = [1, 2, 3].map(|number| slab.insert(number));

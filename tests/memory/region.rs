@@ -14,6 +14,20 @@ fn region(bytes: usize) -> Arc<Region> {
 }
 
 #[test]
+fn a_region_is_aligned_as_its_length_is() {
+    for bytes in [1, 4096, 5000, 8192, 100_000, 3 << 20] {
+        let region = region(bytes);
+        let alignment = bytes.next_power_of_two().clamp(4096, 2 << 20);
+        assert_eq!(region.start().addr().get() % alignment, 0, "{bytes}");
+        let text = format!("{region:?}");
+        assert!(
+            text.contains(&format!("len: {bytes}, free_bytes: {bytes}")),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 #[cfg_attr(each_run, ignore = "weekly")]
 fn containers_lie_in_the_region_and_give_their_memory_back() {
     let region = region(1 << 20);

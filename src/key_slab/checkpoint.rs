@@ -409,11 +409,10 @@ impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
         while let Some((index, version, value)) = log.pop_since(mark) {
             debug_assert!(index < used && (version % 2 == 1) == value.is_some());
             let vacant = version & !1;
-            // SAFETY: the slot was used at the mark (`logged-once`), so its cell exists again. It
-            // is vacant when it is filled, with an odd version then. If it was free, it is not on
-            // the stack: the stack has only the free slots that the log does not have
-            // (`untouched-free`) and those that were pushed here, and the log has it once. So there
-            // is room for it.
+            // SAFETY: the slot was used at the mark (`logged-once`), so its cell exists again; it is
+            // vacant when it is filled, with an odd version. If it was free, it is not on the stack,
+            // and there is room: that has only the free slots that the log does not have
+            // (`untouched-free`) and those pushed here, and the log has it once.
             unsafe {
                 let cell: NonNull<K::Cell<T>> = slab.place(index);
                 if cell.as_ref().is_occupied() {

@@ -618,11 +618,10 @@ impl<'a, T> Live<'a, T> {
         impl<T> Drop for Settle<'_, T> {
             #[inline(always)]
             fn drop(&mut self) {
-                // SAFETY: `X` in a dying state keeps the cell from being freed
-                // and the header from being released (`cell-stays`), whatever
-                // the destructor did. The state is read again: the destructor
-                // may have dropped the handle, or the slab.
-                // It did not put a value back: a dying value's bytes are no one's.
+                // SAFETY: `X` in a dying state keeps the cell from being freed and the header from being
+                // released (`cell-stays`), whatever the destructor did. The state is read again: the
+                // destructor may have dropped the handle, or the slab. It did not put a value back: a
+                // dying value's bytes are no one's.
                 unsafe {
                     poison(self.0.value());
                     if self.0.state() == State::DYING_UNHELD {

@@ -412,61 +412,60 @@ fn loom_three_threads_that_have_a_cell_each_are_not_refused() {
     one_each(1, 1, &[0, 1, 2], &[0, 0, 0]);
 }
 
-/// From a word that a stopped thread hides, while a search looks there.
+/// A thread prepares and then searches, while another one moves the only free cell of the map.
+fn search_while_moved(
+    map: impl Fn() -> Arc<FreeMap> + Copy + Send + Sync + 'static,
+    moves: fn(&FreeMap) -> Option<usize>,
+    prepares: fn(&FreeMap),
+) {
+    model(move |late| {
+        let map = map();
+        let other = map.clone();
+        let mover = thread::spawn(move || moves(&other));
+        start(late);
+        prepares(&map);
+        let mine = map.take_by_search(0);
+        assert!(mine.is_some(), "no cell, but there was always one");
+        let theirs = mover.join().unwrap();
+        assert!(theirs != mine);
+    });
+}
+
+/// From the first word to the second one.
+fn moves_to_the_second_word(map: &FreeMap) -> Option<usize> {
+    map.give_in(64);
+    map.take_in(0)
+}
+
 #[test]
 fn loom_a_thread_finds_the_cell_that_another_moves_from_a_hidden_word() {
-    model(|late| {
+    let hidden = || {
         let map = map(2, &[1, 0]);
         stop_closing(&map, 1, 0, true);
-        let other = map.clone();
-        let mover = thread::spawn(move || {
-            other.give_in(64);
-            other.take_in(0)
-        });
-        start(late);
-        let mine = map.take_by_search(0);
-        assert!(mine.is_some(), "no cell, but there was always one");
-        let theirs = mover.join().unwrap();
-        assert!(theirs != mine);
-    });
+        map
+    };
+    search_while_moved(hidden, moves_to_the_second_word, |_| ());
 }
 
-/// From a word that the thread closes itself.
 #[test]
 fn loom_a_thread_finds_the_cell_that_another_moves_from_the_word_that_it_closes() {
-    model(|late| {
-        let map = map(2, &[1, 0]);
-        let other = map.clone();
-        let mover = thread::spawn(move || {
-            other.give_in(64);
-            other.take_in(0)
-        });
-        start(late);
-        assert!(map.close(0));
-        let mine = map.take_by_search(0);
-        assert!(mine.is_some(), "no cell, but there was always one");
-        let theirs = mover.join().unwrap();
-        assert!(theirs != mine);
-    });
+    let closes = |map: &FreeMap| assert!(map.close(0));
+    search_while_moved(|| map(2, &[1, 0]), moves_to_the_second_word, closes);
 }
 
-/// From a word to a spare, while no closing can be noted.
+/// While no closing can be noted.
 #[test]
 fn loom_a_thread_finds_the_cell_that_another_moves_to_a_spare() {
-    model(|late| {
+    let full = || {
         let map = map(1, &[1]);
         stop_closing(&map, 0, 0, false);
-        let other = map.clone();
-        let mover = thread::spawn(move || {
-            assert!(other.home_at(0).spare.put(1));
-            other.take_in(0)
-        });
-        start(late);
-        let mine = map.take_by_search(0);
-        assert!(mine.is_some(), "no cell, but there was always one");
-        let theirs = mover.join().unwrap();
-        assert!(theirs != mine);
-    });
+        map
+    };
+    let moves = |map: &FreeMap| {
+        assert!(map.home_at(0).spare.put(1));
+        map.take_in(0)
+    };
+    search_while_moved(full, moves, |_| ());
 }
 
 /// From a word to a spare and back, as several threads can: the spare is empty before and

@@ -287,7 +287,8 @@ unsafe impl<'p, T> PointerOps for PoolBoxOps<PoolBox<'p, T>> {
 /// * `PoolBox<'p, T>`, for boxes of pools on the heap. The adapter is created by `new()`, `NEW` or
 ///   `default()`.
 ///
-/// Unlike `intrusive_adapter!`, it also checks that the field has the type of the link.
+/// Unlike `intrusive_adapter!`, it also checks that the field has the type of the link, that it is
+/// aligned, and that the operations of the link's type take pointers to this type.
 ///
 /// # Examples
 ///
@@ -367,6 +368,36 @@ unsafe impl<'p, T> PointerOps for PoolBoxOps<PoolBox<'p, T>> {
 /// slab_adapter!(Links<'s> = &'s Slab<Link>: Link { number => LinkedListLink });
 /// struct Link { link: LinkedListLink, number: u64 }
 /// ```
+///
+/// Operations of another type are refused. [`DefaultLinkOps`](intrusive_collections::DefaultLinkOps)
+/// is a safe trait, and the collection would follow the two words as pointers:
+///
+/// ```compile_fail,E0308
+/// use flatslab::{Slab, slab_adapter};
+/// use intrusive_collections::{DefaultLinkOps, linked_list};
+///
+/// #[derive(Default)]
+/// struct Forged { next: usize, prev: usize }
+///
+/// impl DefaultLinkOps for Forged {
+///     type Ops = linked_list::LinkOps;
+///     const NEW: Self::Ops = linked_list::LinkOps;
+/// }
+///
+/// slab_adapter!(Links<'s> = &'s Slab<Link>: Link { link => Forged });
+/// struct Link { link: Forged }
+/// ```
+///
+/// A link that may be unaligned is refused, too:
+///
+/// ```compile_fail,E0793
+/// use flatslab::{Slab, slab_adapter};
+/// use intrusive_collections::LinkedListLink;
+///
+/// slab_adapter!(Links<'s> = &'s Slab<Link>: Link { link => LinkedListLink });
+/// #[repr(packed)]
+/// struct Link { number: u8, link: LinkedListLink }
+/// ```
 #[macro_export]
 #[cfg_attr(docsrs, doc(cfg(feature = "intrusive-collections")))]
 macro_rules! slab_adapter {
@@ -375,10 +406,6 @@ macro_rules! slab_adapter {
         [$(#[$attribute:meta])*] [$visibility:vis] $name:ident [$($generic:tt),*] [$($where:tt)*]
         $ops:ty, $value:path, [$($field:tt).+], $link:ty
     ) => {
-        #[allow(
-            explicit_outlives_requirements,
-            reason = "generics and bounds are the caller's"
-        )]
         $(#[$attribute])*
         $visibility struct $name<$($generic),*> $($where)* {
             link_ops: <$link as $crate::intrusive::intrusive_collections::DefaultLinkOps>::Ops,
@@ -394,9 +421,10 @@ macro_rules! slab_adapter {
             }
         }
 
-        // SAFETY: `get_link` returns the address of the field, which has the type of the link, with
-        // the provenance of the value's pointer; `get_value` subtracts the offset of that field.
-        #[allow(unsafe_code, reason = "the macro's own, where the caller denies it")]
+        // SAFETY: `get_link` returns the address of the field, with the provenance of the value's
+        // pointer; `get_value` subtracts the offset of that field. The field has the type of the
+        // link, and operations that take pointers to it: both signatures return one without a cast.
+        // It is aligned, because a reference to it compiles.
         unsafe impl<$($generic),*> $crate::intrusive::intrusive_collections::Adapter
             for $name<$($generic),*> $($where)*
         {
@@ -407,26 +435,31 @@ macro_rules! slab_adapter {
             #[inline]
             unsafe fn get_value(
                 &self,
-                link: <Self::LinkOps as $crate::intrusive::intrusive_collections::LinkOps>::LinkPtr,
+                __link: <Self::LinkOps as $crate::intrusive::intrusive_collections::LinkOps>::LinkPtr,
             ) -> *const <Self::PointerOps as $crate::intrusive::intrusive_collections::PointerOps>::Value
             {
-                let link: *const u8 = link.as_ptr().cast_const().cast();
-                let offset = ::core::mem::offset_of!($value, $($field).+);
+                let __link: ::core::ptr::NonNull<$link> = __link;
+                let __link: *const ::core::primitive::u8 = __link.as_ptr().cast_const().cast();
+                let __offset = ::core::mem::offset_of!($value, $($field).+);
                 // SAFETY: the link is that field of a value (precondition).
-                let value: *const $value = unsafe { link.sub(offset) }.cast();
-                value
+                let __value: *const $value = unsafe { __link.sub(__offset) }.cast();
+                __value
             }
 
             #[inline]
             unsafe fn get_link(
                 &self,
-                value: *const <Self::PointerOps as $crate::intrusive::intrusive_collections::PointerOps>::Value,
+                __value: *const <Self::PointerOps as $crate::intrusive::intrusive_collections::PointerOps>::Value,
             ) -> <Self::LinkOps as $crate::intrusive::intrusive_collections::LinkOps>::LinkPtr {
-                let value: *const $value = value;
+                // Never called. It does not compile for a field of a packed struct.
+                let _ = |__value: &$value| {
+                    let _: &$link = &__value.$($field).+;
+                };
+                let __value: *const $value = __value;
                 // SAFETY: the value exists (precondition), and so does its field.
                 unsafe {
-                    let link: *const $link = &raw const (*value).$($field).+;
-                    ::core::ptr::NonNull::new_unchecked(link.cast_mut().cast())
+                    let __link: *const $link = &raw const (*__value).$($field).+;
+                    ::core::ptr::NonNull::new_unchecked(__link.cast_mut())
                 }
             }
 
@@ -457,16 +490,15 @@ macro_rules! slab_adapter {
             $crate::intrusive::SlotBoxOps<$lifetime, $slab>, $value, [$($field).+], $link
         }
 
-        #[allow(dead_code, reason = "not every program calls it")]
         impl<$($generic),*> $name<$($generic),*> $($where)* {
             /// Creates an adapter for boxes of this slab.
             #[inline]
             #[must_use]
-            pub const fn new(slab: & $lifetime $slab) -> Self {
+            pub const fn new(__slab: & $lifetime $slab) -> Self {
                 $name {
                     link_ops:
                         <$link as $crate::intrusive::intrusive_collections::DefaultLinkOps>::NEW,
-                    pointer_ops: $crate::intrusive::SlotBoxOps::new(slab),
+                    pointer_ops: $crate::intrusive::SlotBoxOps::new(__slab),
                 }
             }
         }
@@ -482,7 +514,6 @@ macro_rules! slab_adapter {
             $crate::intrusive::PoolBoxOps<$pointer>, $value, [$($field).+], $link
         }
 
-        #[allow(dead_code, reason = "not every program calls it")]
         impl<$($generic),*> $name<$($generic),*> $($where)* {
             /// The adapter.
             pub const NEW: Self = $name {

@@ -13,3 +13,4 @@ mod integers;
 mod macros;
 mod panics;
 mod program;
+mod strict;

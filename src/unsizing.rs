@@ -7,8 +7,9 @@
 //! A safe function that took any closure would be unsound, because a closure can return a pointer to
 //! anything. Checks at run time would not find all such closures: `p.cast::<Other>() as *mut dyn
 //! Trait` has the address of `p`, and the type `Other` can have the size and the alignment of the
-//! value. So [`unsize`] is an `unsafe` function, and the macro guarantees that its closure obeys the
-//! contract. Boxes get the closure in a [`Coercion`], which only [`unsize`] creates.
+//! value. So boxes get the closure in a [`Coercion`], whose constructor is an `unsafe` function, and
+//! the macro guarantees that its closure obeys the contract. The caller's expression and type are
+//! outside of the macro's `unsafe` block.
 //!
 //! # Invariants
 //!
@@ -18,7 +19,6 @@
 //!   a slice, to a struct that ends in one of these, from a trait object to one of a supertrait, of
 //!   fewer auto traits or of a shorter lifetime, and of a pointer to its own type.
 
-use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 /// A coercion from `*mut T` to `*mut U` (`unsized-alike`).
@@ -26,6 +26,16 @@ use core::ptr::NonNull;
 pub struct Coercion<T: ?Sized, U: ?Sized>(fn(*mut T) -> *mut U);
 
 impl<T: ?Sized, U: ?Sized> Coercion<T, U> {
+    /// Creates a coercion.
+    ///
+    /// # Safety
+    ///
+    /// `coerce` only returns its argument, which the compiler coerces (`unsized-alike`).
+    #[inline(always)]
+    pub const unsafe fn new(coerce: fn(*mut T) -> *mut U) -> Self {
+        Coercion(coerce)
+    }
+
     /// Returns the pointer, coerced.
     ///
     /// # Safety
@@ -36,16 +46,6 @@ impl<T: ?Sized, U: ?Sized> Coercion<T, U> {
         // SAFETY: a coercion keeps the address (`unsized-alike`), which is not null.
         unsafe { NonNull::new_unchecked((self.0)(value.as_ptr())) }
     }
-}
-
-/// The type that a value is coerced to. The macro uses it to name that type outside of its `unsafe`
-/// block.
-#[expect(missing_debug_implementations, reason = "only public for a macro")]
-pub struct Target<U: ?Sized>(PhantomData<fn() -> *mut U>);
-
-impl<U: ?Sized> Target<U> {
-    /// The type `U`.
-    pub const NEW: Self = Target(PhantomData);
 }
 
 /// A box whose value can be unsized.
@@ -61,17 +61,9 @@ pub trait Unsize<U: ?Sized>: Sized {
 }
 
 /// Turns a box into one of an unsized value.
-///
-/// # Safety
-///
-/// `coerce` only returns its argument, which the compiler coerces (`unsized-alike`).
 #[inline(always)]
-pub unsafe fn unsize<B: Unsize<U>, U: ?Sized>(
-    boxed: B,
-    _: Target<U>,
-    coerce: fn(*mut B::Value) -> *mut U,
-) -> B::Output {
-    boxed.unsize(Coercion(coerce))
+pub fn unsize<B: Unsize<U>, U: ?Sized>(boxed: B, coercion: Coercion<B::Value, U>) -> B::Output {
+    boxed.unsize(coercion)
 }
 
 /// Turns a box of a value into a box of a trait object or a slice: `unsize!(boxed => dyn Trait)`.
@@ -159,9 +151,10 @@ pub unsafe fn unsize<B: Unsize<U>, U: ?Sized>(
 #[macro_export]
 macro_rules! unsize {
     ($boxed:expr => $unsized:ty $(,)?) => {
-        match ($boxed, $crate::unsizing::Target::<$unsized>::NEW) {
+        $crate::unsizing::unsize::<_, $unsized>(
+            $boxed,
             // SAFETY: the closure only returns its argument, coerced by the compiler.
-            (boxed, target) => unsafe { $crate::unsizing::unsize(boxed, target, |value| value) },
-        }
+            unsafe { $crate::unsizing::Coercion::new(|__value| __value) },
+        )
     };
 }

@@ -411,58 +411,56 @@ macro_rules! key_type {
     ($(#[$attribute:meta])* $visibility:vis struct $name:ident $(;)?) => {
         $crate::key_type! { @declare [$(#[$attribute])*] [$visibility] $name, $crate::Key }
 
-        #[allow(dead_code, reason = "not every key type uses all")]
         impl $name {
             /// A key that no slab returns, to mark the absence of a value in 4 bytes.
             $visibility const NONE: Self = $name($crate::Key::NONE);
 
             /// Returns `true` if this is [`NONE`](Self::NONE).
             #[inline]
-            $visibility const fn is_none(self) -> bool {
+            $visibility const fn is_none(self) -> ::core::primitive::bool {
                 self.0.is_none()
             }
 
             /// Returns `true` if this is any key except [`NONE`](Self::NONE).
             #[inline]
-            $visibility const fn is_some(self) -> bool {
+            $visibility const fn is_some(self) -> ::core::primitive::bool {
                 self.0.is_some()
             }
 
             /// Returns the index of the slot, for tables with an entry for each slot.
             #[inline]
-            $visibility const fn index(self) -> usize {
+            $visibility const fn index(self) -> ::core::primitive::usize {
                 self.0.index()
             }
 
             /// Returns the bits of the key, to store or send them: below 2³⁰, and `u32::MAX` for
             /// `NONE`.
             #[inline]
-            $visibility const fn into_raw(self) -> u32 {
+            $visibility const fn into_raw(self) -> ::core::primitive::u32 {
                 self.0.into_raw()
             }
 
             /// Creates a key from any bits.
             #[inline]
-            $visibility const fn from_raw(raw: u32) -> Self {
-                $name($crate::Key::from_raw(raw))
+            $visibility const fn from_raw(__raw: ::core::primitive::u32) -> Self {
+                $name($crate::Key::from_raw(__raw))
             }
         }
     };
     ($(#[$attribute:meta])* $visibility:vis struct $name:ident(GenKey) $(;)?) => {
         $crate::key_type! { @declare [$(#[$attribute])*] [$visibility] $name, $crate::GenKey }
 
-        #[allow(dead_code, reason = "not every key type uses all")]
         impl $name {
             /// Returns the index of the slot, for tables with an entry for each slot.
             #[inline]
-            $visibility const fn index(self) -> usize {
+            $visibility const fn index(self) -> ::core::primitive::usize {
                 self.0.index()
             }
 
             /// Returns the generation. It is greater than that of every earlier value of the slot,
             /// unless generations wrap.
             #[inline]
-            $visibility const fn generation(self) -> u32 {
+            $visibility const fn generation(self) -> ::core::primitive::u32 {
                 self.0.generation()
             }
 
@@ -470,15 +468,15 @@ macro_rules! key_type {
             /// key has the bits `u64::MAX`. Where pointers have 32 bits, `as usize` loses the
             /// generation.
             #[inline]
-            $visibility const fn into_raw(self) -> u64 {
+            $visibility const fn into_raw(self) -> ::core::primitive::u64 {
                 self.0.into_raw()
             }
 
             /// Creates the key with these bits. Returns `None` if no key has them.
             #[inline]
-            $visibility const fn from_raw(raw: u64) -> ::core::option::Option<Self> {
-                match $crate::GenKey::from_raw(raw) {
-                    ::core::option::Option::Some(key) => ::core::option::Option::Some($name(key)),
+            $visibility const fn from_raw(__raw: ::core::primitive::u64) -> ::core::option::Option<Self> {
+                match $crate::GenKey::from_raw(__raw) {
+                    ::core::option::Option::Some(__key) => ::core::option::Option::Some($name(__key)),
                     ::core::option::Option::None => ::core::option::Option::None,
                 }
             }
@@ -486,14 +484,23 @@ macro_rules! key_type {
     };
     (@declare [$(#[$attribute:meta])*] [$visibility:vis] $name:ident, $inner:ty) => {
         $(#[$attribute])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        #[derive(
+            ::core::clone::Clone,
+            ::core::marker::Copy,
+            ::core::cmp::PartialEq,
+            ::core::cmp::Eq,
+            ::core::hash::Hash,
+            ::core::cmp::PartialOrd,
+            ::core::cmp::Ord,
+            ::core::fmt::Debug,
+        )]
         #[repr(transparent)]
         $visibility struct $name($inner);
 
         /// Prints the wrapped key.
         impl ::core::fmt::Display for $name {
-            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                ::core::fmt::Display::fmt(&self.0, f)
+            fn fmt(&self, __f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                ::core::fmt::Display::fmt(&self.0, __f)
             }
         }
 
@@ -501,8 +508,8 @@ macro_rules! key_type {
             type Inner = $inner;
 
             #[inline(always)]
-            fn from_inner(inner: $inner) -> Self {
-                $name(inner)
+            fn from_inner(__inner: $inner) -> Self {
+                $name(__inner)
             }
 
             #[inline(always)]
@@ -513,15 +520,15 @@ macro_rules! key_type {
 
         impl ::core::convert::From<$inner> for $name {
             #[inline]
-            fn from(key: $inner) -> Self {
-                $name(key)
+            fn from(__key: $inner) -> Self {
+                $name(__key)
             }
         }
 
         impl ::core::convert::From<$name> for $inner {
             #[inline]
-            fn from(key: $name) -> Self {
-                key.0
+            fn from(__key: $name) -> Self {
+                __key.0
             }
         }
     };

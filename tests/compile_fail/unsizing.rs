@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt::Display;
 
 use flatslab::pool::{InStorage, Pool, PoolBox, SendBox};
-use flatslab::unsizing::{Coercion, Target};
+use flatslab::unsizing::Coercion;
 use flatslab::{BoundedSlab, DynSlotBox, SlotBox, unsize};
 
 fn send<T: Send>() {}
@@ -56,12 +56,14 @@ fn not_a_box() {
 
 // # No other pointer
 
-// The function that the macro calls believes its closure.
+// The coercion believes its closure.
 #[cfg(compile_fail)]
 fn closure_of_the_caller() {
     let pool = Pool::with_capacity(1);
-    let target = Target::<dyn Any>::NEW;
-    let boxed = flatslab::unsizing::unsize(pool.alloc(7), target, |value| value); //~ E0133
+    let boxed = flatslab::unsizing::unsize::<_, dyn Any>(
+        pool.alloc(7),
+        Coercion::new(|value| value), //~ E0133
+    );
 }
 
 #[cfg(compile_fail)]

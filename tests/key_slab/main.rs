@@ -30,6 +30,7 @@ mod secondary;
 mod slab_promises;
 #[cfg(feature = "serde")]
 mod snapshots;
+mod strict;
 #[cfg(not(each_run))]
 mod threads;
 mod wrapping;

@@ -21,6 +21,7 @@ mod samples;
 #[cfg(target_has_atomic = "ptr")]
 mod sent;
 mod storage;
+mod strict;
 #[cfg(not(each_run))]
 mod threads;
 mod trees;

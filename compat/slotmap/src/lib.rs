@@ -199,14 +199,24 @@ pub unsafe trait Key:
 macro_rules! new_key_type {
     ($(#[$attribute:meta])* $visibility:vis struct $name:ident; $($rest:tt)*) => {
         $(#[$attribute])*
-        #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[derive(
+            ::core::clone::Clone,
+            ::core::marker::Copy,
+            ::core::default::Default,
+            ::core::cmp::PartialEq,
+            ::core::cmp::Eq,
+            ::core::cmp::PartialOrd,
+            ::core::cmp::Ord,
+            ::core::hash::Hash,
+            ::core::fmt::Debug,
+        )]
         #[repr(transparent)]
         $visibility struct $name($crate::KeyData);
 
         impl $crate::__impl::From<$crate::KeyData> for $name {
             #[inline]
-            fn from(data: $crate::KeyData) -> Self {
-                $name(data)
+            fn from(__data: $crate::KeyData) -> Self {
+                $name(__data)
             }
         }
 
@@ -231,22 +241,22 @@ macro_rules! new_key_type {
 macro_rules! __serialize_key {
     ($name:ty) => {
         impl $crate::__impl::Serialize for $name {
-            fn serialize<S>(&self, serializer: S) -> $crate::__impl::Result<S::Ok, S::Error>
+            fn serialize<S>(&self, __serializer: S) -> $crate::__impl::Result<S::Ok, S::Error>
             where
                 S: $crate::__impl::Serializer,
             {
-                let data = $crate::Key::data(self);
-                $crate::__impl::Serialize::serialize(&data, serializer)
+                let __data = $crate::Key::data(self);
+                $crate::__impl::Serialize::serialize(&__data, __serializer)
             }
         }
 
         impl<'de> $crate::__impl::Deserialize<'de> for $name {
-            fn deserialize<D>(deserializer: D) -> $crate::__impl::Result<Self, D::Error>
+            fn deserialize<D>(__deserializer: D) -> $crate::__impl::Result<Self, D::Error>
             where
                 D: $crate::__impl::Deserializer<'de>,
             {
-                let data: $crate::KeyData = $crate::__impl::Deserialize::deserialize(deserializer)?;
-                $crate::__impl::Result::Ok($crate::__impl::From::from(data))
+                let __data: $crate::KeyData = $crate::__impl::Deserialize::deserialize(__deserializer)?;
+                $crate::__impl::Result::Ok($crate::__impl::From::from(__data))
             }
         }
     };

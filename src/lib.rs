@@ -67,7 +67,7 @@
 //! | objects that are freed as a group: those of a request, a session, a day | [`epoch::EpochSlab`]; for bytes, [`epoch::EpochBytes`] |
 //! | a value that contains its own key or address | [`vacant_entry`](key_slab::PlainSlab::try_vacant_entry); in a tracked slab `insert_with`, or [`VacantSlot`] |
 //! | lists or trees of the crate `intrusive-collections` | [`SlotBox`]es or [`PoolBox`](pool::PoolBox)es, by [`slab_adapter!`] (feature `intrusive-collections`) |
-//! | a simulation that returns to the states of earlier frames (rollback) | [`CheckpointSlab`](key_slab::CheckpointSlab), which logs what changes |
+//! | a simulation that returns to the states of earlier frames (rollback) | [`CheckpointSlab`](key_slab::CheckpointSlab), which logs what changes; [`SlabGroup`](key_slab::SlabGroup) for several slabs |
 //! | a loop over keys whose borrows you check yourself | [`untracked`](TrackedSlab::untracked): unsafe, no borrow tracking |
 //! | a loop over all values | `iter`, `iter_mut`, `keys`; [`try_iter`](TrackedSlab::try_iter) if guards may hold some of them |
 //! | a maintenance window | [`retain`](TrackedSlab::retain), `drain`; [`Slab::shrink_to_fit`], [`Slab::reserve`] |
@@ -159,7 +159,7 @@
 //!
 //! | word | meaning | instead of |
 //! |---|---|---|
-//! | `try_…` | returns a `Result`, or `None` if there is only one reason; never panics or aborts. `try_retain` and `try_drain` skip borrowed values and count them | |
+//! | `try_…` | returns a `Result`, or `None` if there is only one reason; never panics or aborts. In tracked slabs `try_retain` and `try_drain` skip borrowed values and count them | |
 //! | `insert` | puts a value into a slab, and returns a key or a handle: in a `Result` if the slab is bounded. A slab that grows panics or aborts if it cannot, as `Vec` does, where `try_insert` returns the value | |
 //! | `remove` | removes the value with this key, and returns it; panics if there is no value, where `try_remove` returns `None`. In a [`SharedSlab`](sync::SharedSlab) or [`EpochBytes`](epoch::EpochBytes) it drops the value instead, in a `SharedSlab` at the latest with its last guard, and returns whether there was a value | |
 //! | `take` | moves a value out: by key, of a [`SharedSlab`](sync::SharedSlab) or an [`EpochSlab`](epoch::EpochSlab); or out of a [`Slot`] or a [`PoolBox`](pool::PoolBox), whose place stays reserved for the next value | |
@@ -171,7 +171,7 @@
 //! | `touch_ahead` | the number of slots whose memory is touched at once, by the insertion that reaches the first of them | |
 //! | `shrink_to_fit` | frees unused memory; visits every slot | `trim`, `shrink` |
 //! | `reclaim` | frees the slots that other threads returned, and drops the values that they retired | |
-//! | `checkpoint`, `rewind` | notes the present state, and returns to it: an [`Arena`](bump::Arena) frees what was allocated since, a [`CheckpointSlab`](key_slab::CheckpointSlab) undoes every change | `savepoint`, `rollback`, `roll_back` |
+//! | `checkpoint`, `rewind` | notes the present state, and returns to it: an [`Arena`](bump::Arena) frees what was allocated since, a [`CheckpointSlab`](key_slab::CheckpointSlab) or a [`SlabGroup`](key_slab::SlabGroup) undoes every change | `savepoint`, `rollback`, `roll_back` |
 //! | `clear` | drops all values | |
 //! | `reset` | frees everything at once, and drops no value | |
 //! | `capacity` | the number of values there is room for | |

@@ -18,7 +18,7 @@ use std::path::Path;
 use flatslab::bump::{AllocOrInitError, Arena};
 use flatslab::bytes::{ByteArena, LocError, RequestError, SharedError};
 use flatslab::epoch::{EpochBytes, EpochError, EpochSlab, InsertError};
-use flatslab::key_slab::{CheckpointSlab, InsertAtError, RewindError, SecondarySlab};
+use flatslab::key_slab::{ChangeError, CheckpointSlab, InsertAtError, RewindError, SecondarySlab};
 use flatslab::memory::{PageOption, Reason, Shortfall};
 use flatslab::pool::Pool;
 use flatslab::sync::{PushError, SpscRing};
@@ -149,6 +149,8 @@ fn errors(to: &mut Messages) {
     }
     to.error("DisjointError", &DisjointError::Missing);
     to.error("DisjointError", &DisjointError::Overlapping);
+    to.error("ChangeError", &ChangeError::Missing);
+    to.error("ChangeError", &ChangeError::NoMemory(full));
     to.error("RewindError", &RewindError::OtherSlab);
     to.error("RewindError", &RewindError::Dropped);
     for error in [

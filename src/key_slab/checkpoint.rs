@@ -1,31 +1,30 @@
-//! `CheckpointSlab`: a slab of `Copy` values that returns to earlier states of itself.
+//! `SlabGroup`: slabs that return to earlier states together, and `CheckpointSlab`, a group of one.
 //!
-//! A copy of the whole slab costs its whole size in each frame, however little changes. Here each
-//! method that changes a slot first enters the slot's state in an [undo log](super::undo_log), and
-//! [`rewind`](CheckpointSlab::rewind) writes the states back, the last one first.
+//! A copy of the slabs costs their whole size in each frame, however little changes. Here each method
+//! that changes a slot first enters the slot's state in an [undo log](super::undo_log), and
+//! [`rewind`](SlabGroup::rewind) writes the states back, the last one first.
 //!
-//! A change is logged *before* it is made, and all memory for it is reserved before that. A slot
-//! may be logged and then not change: a rewind writes the same state back. So the log stays correct
-//! if the allocator refuses, if the user's key type panics, or if an entry is dropped.
+//! Each slab has a log of its own, of its own type of values. A checkpoint is a mark in each of them,
+//! so no slab can be rewound without the others. For the same reason a group lends its slabs as
+//! [`Logged`], a type without a size: two such references cannot be swapped, and none can be
+//! overwritten with another slab.
 
 use core::error::Error;
 use core::fmt;
-use core::iter::FusedIterator;
-use core::marker::PhantomData;
-use core::ops::{Deref, Index, IndexMut};
-use core::ptr::NonNull;
+use core::ops::{Deref, DerefMut};
 
-use super::cell::{Cell, RETIRED};
-use super::iter::Walk;
+use super::iter::Iter;
 use super::key::{Inside, SlabKey};
-use super::undo_log::{Mark, UndoLog};
-use super::{Growable, InKeys, Iter, PlainSlab, Storage, VacantEntry, missing};
-use crate::error::{AllocError, DisjointError, FullError};
+use super::logged::{CheckpointIterMut, Logged, LoggedSlab, Undo};
+use super::{Growable, PlainSlab, Storage};
+use crate::error::AllocError;
 use crate::key::Key;
+use crate::raw::atomic::{Count, Ordering};
 use crate::raw::memory;
+use crate::raw::report::Report;
 
 #[cfg(doc)]
-use super::{BoundedKeySlab, GenKey, KeySlab, SecondarySlab};
+use super::{BoundedKeySlab, KeySlab, SecondarySlab};
 
 /// A slab of `Copy` values that can be rewound to earlier states. It logs the slots that change.
 ///
@@ -35,13 +34,14 @@ use super::{BoundedKeySlab, GenKey, KeySlab, SecondarySlab};
 /// or a search with backtracking require. A checkpoint copies nothing. The first change of a slot
 /// after it copies the slot's previous value, so a frame costs what it changes, not what there is.
 ///
-/// Methods that only read are those of a [`KeySlab`], through [`Deref`]: `get`, `iter`, `contains`,
-/// `len`, `stats`, `slab[key]`. `clone` returns a copy without checkpoints. Methods that change
-/// values are defined here, under the names that they have in a [`KeySlab`].
+/// Checkpoints are those of a [`SlabGroup`], of which this is one with a single slab. Methods that
+/// change values are those of a [`LoggedSlab`], through [`Deref`], under the names that they have in
+/// a [`KeySlab`]. Methods that only read are those of the [`KeySlab`]: `get`, `iter`, `contains`,
+/// `len`, `stats`, `slab[key]`. `clone` returns a copy without checkpoints.
 ///
 /// The second parameter is the type of the keys, the third the kind of memory.
-/// [`from`](Self::from) adds checkpoints to any slab, for example to a [`BoundedKeySlab`], or to a
-/// slab whose memory was touched by [`prepare`](PlainSlab::prepare).
+/// [`from`](SlabGroup::from) adds checkpoints to any slab, for example to a [`BoundedKeySlab`], or to
+/// a slab whose memory was touched by [`prepare`](PlainSlab::prepare).
 ///
 /// # Cost
 ///
@@ -50,11 +50,13 @@ use super::{BoundedKeySlab, GenKey, KeySlab, SecondarySlab};
 /// - The first change of a slot after a checkpoint takes 8 bytes in the log, and the size of the
 ///   value if there was one. Further changes until the next checkpoint cost a comparison.
 /// - The log keeps what is needed to return to the oldest checkpoint. It grows until
-///   [`keep_last`](Self::keep_last) drops old checkpoints: a checkpoint is a number, and dropping or
-///   forgetting it frees nothing. Without a checkpoint nothing is logged.
+///   [`keep_last`](SlabGroup::keep_last) drops old checkpoints: a checkpoint is a number, and
+///   dropping or forgetting it frees nothing. Without a checkpoint nothing is logged.
 /// - The log grows as a `Vec` does. After
-///   [`try_reserve_changes`](Self::try_reserve_changes) the next changes do not allocate for it.
-///   Its memory is not touched in advance.
+///   [`try_reserve_changes`](Logged::try_reserve_changes) the next changes do not allocate for it,
+///   after [`try_reserve_checkpoints`](SlabGroup::try_reserve_checkpoints) the next checkpoints do
+///   not. Its memory is not touched in advance, and stays until
+///   [`shrink_to_fit`](SlabGroup::shrink_to_fit).
 ///
 /// If more than about a third of the values change between two checkpoints, a copy of the slab
 /// ([`clone_from`](Clone::clone_from)) takes less time. The guide's page
@@ -66,7 +68,8 @@ use super::{BoundedKeySlab, GenKey, KeySlab, SecondarySlab};
 /// A rewind removes the values that were inserted after the checkpoint. The next insertions return
 /// their keys again, with the same generations, so a replay returns the same keys. A program that
 /// has kept such a key elsewhere finds the value of the replay with it. So rewind the program's
-/// other data together with the slab. A [`SecondarySlab`] is not rewound.
+/// other data together with the slab. A [`SecondarySlab`] that is no part of the group is not
+/// rewound: make a [`SlabGroup`] of both.
 ///
 /// # Examples
 ///
@@ -88,12 +91,285 @@ use super::{BoundedKeySlab, GenKey, KeySlab, SecondarySlab};
 /// assert_eq!((bodies[key].x, bodies.len()), (0.0, 1));
 /// assert_eq!(bodies.insert(Body { x: 0.0, speed: 9.0 }), shot); // the same key
 /// ```
-pub struct CheckpointSlab<T: Copy, K: SlabKey = Key, S: Storage = Growable> {
-    slab: PlainSlab<T, K, S>,
-    log: UndoLog<T>,
+pub type CheckpointSlab<T, K = Key, S = Growable> = SlabGroup<PlainSlab<T, K, S>>;
+
+/// Slabs that are changed together, and return to earlier states together: slabs and secondary slabs
+/// of `Copy` values under one list of checkpoints.
+///
+/// [`checkpoint`](Self::checkpoint) notes the present state of all of them, and
+/// [`rewind`](Self::rewind) returns to it. So an entity that is restored has the components that it
+/// had, and components of an entity that is undone are undone too. A [`SecondarySlab`] that belongs
+/// to a [`CheckpointSlab`] is not rewound with it: a restored value may have lost its entry, and a new
+/// value may find the entry of another.
+///
+/// The parameter is a tuple of up to eight parts, each a [`KeySlab`], a [`BoundedKeySlab`], a
+/// [`SecondarySlab`] or a tuple of such. [`from`](Self::from) takes the parts, with their values and
+/// memory; [`parts`](Self::parts) and [`parts_mut`](Self::parts_mut) lend them. A [`CheckpointSlab`]
+/// says what a slab with checkpoints costs; a checkpoint costs as much for each part.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::key_slab::{SecondarySlab, SlabGroup};
+/// use flatslab::{GenKey, KeySlab};
+///
+/// type Places = KeySlab<i32, GenKey>;
+/// type Speeds = SecondarySlab<i32, GenKey>;
+///
+/// let mut world: SlabGroup<(Places, Speeds)> =
+///     SlabGroup::from((KeySlab::with_key(), SecondarySlab::new()));
+/// let (places, speeds) = world.parts_mut();
+/// let ship = places.insert(0);
+/// speeds.insert(places, ship, 3);
+///
+/// let confirmed = world.checkpoint();
+/// let (places, speeds) = world.parts_mut();
+/// for (_, place, speed) in speeds.join_mut(places) {
+///     *place += *speed;
+/// }
+/// places.remove(ship);
+/// speeds.prune(places);
+///
+/// world.rewind(confirmed);
+/// let (places, speeds) = world.parts();
+/// assert_eq!((places[ship], speeds[ship]), (0, 3));
+/// ```
+///
+/// A part cannot be replaced, or swapped with that of another group:
+///
+/// ```compile_fail,E0277
+/// # use flatslab::{KeySlab, key_slab::SlabGroup};
+/// let mut group = SlabGroup::from((KeySlab::<u64>::new(), KeySlab::<u64>::new()));
+/// let (one, two) = group.parts_mut();
+/// core::mem::swap(one, two);
+/// ```
+pub struct SlabGroup<P: Part> {
+    /// Each has as many marks, with the same numbers.
+    parts: P::Logged,
+    /// The number of the group, from 1 on; 0 before its first checkpoint.
+    group: usize,
+    /// The number of the next checkpoint.
+    next: u64,
 }
 
-/// A state of a [`CheckpointSlab`], which [`rewind`](CheckpointSlab::rewind) returns to.
+/// The parts of a [`SlabGroup`]: slabs and secondary slabs of `Copy` values, and tuples of parts.
+///
+/// This trait is sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a part of a `SlabGroup`",
+    label = "not a slab, a secondary slab, or a tuple of up to eight of them",
+    note = "the values of a part are `Copy`"
+)]
+pub trait Part: Sized {
+    /// The type that [`parts`](SlabGroup::parts) returns: a reference to the slab, or a tuple of
+    /// references.
+    type Ref<'a>
+    where
+        Self: 'a;
+
+    /// The type that [`parts_mut`](SlabGroup::parts_mut) returns: a mutable reference to a slab whose
+    /// changes are [`Logged`], or a tuple of such references.
+    type Mut<'a>
+    where
+        Self: 'a;
+
+    #[doc(hidden)]
+    type Logged;
+    #[doc(hidden)]
+    fn into_logged(self, _: Inside) -> Self::Logged;
+    #[doc(hidden)]
+    fn into_inner(logged: Self::Logged) -> Self;
+    #[doc(hidden)]
+    fn parts(logged: &Self::Logged) -> Self::Ref<'_>;
+    #[doc(hidden)]
+    fn parts_mut(logged: &mut Self::Logged) -> Self::Mut<'_>;
+    #[doc(hidden)]
+    fn try_reserve_marks(logged: &mut Self::Logged, marks: usize) -> Result<(), AllocError>;
+    #[doc(hidden)]
+    fn unchanged_since(logged: &Self::Logged) -> Option<u64>;
+    #[doc(hidden)]
+    fn mark(logged: &mut Self::Logged, number: u64);
+    #[doc(hidden)]
+    fn newer_than(logged: &Self::Logged, number: u64) -> Option<usize>;
+    #[doc(hidden)]
+    fn rewind(logged: &mut Self::Logged, newer: usize);
+    #[doc(hidden)]
+    fn keep_last(logged: &mut Self::Logged, count: usize);
+    #[doc(hidden)]
+    fn shrink_to_fit(logged: &mut Self::Logged);
+    #[doc(hidden)]
+    fn marks(logged: &Self::Logged) -> usize;
+    #[doc(hidden)]
+    fn changes(logged: &Self::Logged) -> usize;
+    #[doc(hidden)]
+    fn bytes(logged: &Self::Logged) -> usize;
+}
+
+#[diagnostic::do_not_recommend]
+impl<C: Undo> Part for C {
+    type Ref<'a>
+        = &'a C
+    where
+        C: 'a;
+    type Mut<'a>
+        = &'a mut Logged<C>
+    where
+        C: 'a;
+    type Logged = Logged<C, [(); 0]>;
+
+    fn into_logged(self, _: Inside) -> Self::Logged {
+        Logged::new(self)
+    }
+
+    fn into_inner(logged: Self::Logged) -> Self {
+        logged.slab
+    }
+
+    fn parts(logged: &Self::Logged) -> &C {
+        &logged.slab
+    }
+
+    fn parts_mut(logged: &mut Self::Logged) -> &mut Logged<C> {
+        logged
+    }
+
+    fn try_reserve_marks(logged: &mut Self::Logged, marks: usize) -> Result<(), AllocError> {
+        logged.log.try_reserve_marks(marks)
+    }
+
+    fn unchanged_since(logged: &Self::Logged) -> Option<u64> {
+        logged.log.unchanged_since(logged.slab.numbers())
+    }
+
+    fn mark(logged: &mut Self::Logged, number: u64) {
+        logged.log.mark(number, logged.slab.numbers());
+    }
+
+    fn newer_than(logged: &Self::Logged, number: u64) -> Option<usize> {
+        logged.log.newer_than(number)
+    }
+
+    fn rewind(logged: &mut Self::Logged, newer: usize) {
+        for newer in (0..=newer).rev() {
+            if let Some(mark) = logged.log.last_mark() {
+                logged.slab.undo(&mut logged.log, mark);
+                if newer > 0 {
+                    logged.log.drop_last_mark();
+                }
+            }
+        }
+        logged.log.begin_stamp();
+    }
+
+    fn keep_last(logged: &mut Self::Logged, count: usize) {
+        logged.log.keep_last(count);
+    }
+
+    fn shrink_to_fit(logged: &mut Self::Logged) {
+        let used = logged.slab.numbers().used;
+        logged.log.shrink_to_fit(used as usize);
+    }
+
+    fn marks(logged: &Self::Logged) -> usize {
+        logged.log.marks()
+    }
+
+    fn changes(logged: &Self::Logged) -> usize {
+        logged.log.changes()
+    }
+
+    fn bytes(logged: &Self::Logged) -> usize {
+        logged.log.bytes()
+    }
+}
+
+macro_rules! tuples {
+    ($(($first:ident $($part:ident $at:tt)*))*) => { $(
+        impl<$first: Part, $($part: Part),*> Part for ($first, $($part),*) {
+            type Ref<'a> = ($first::Ref<'a>, $($part::Ref<'a>),*) where Self: 'a;
+            type Mut<'a> = ($first::Mut<'a>, $($part::Mut<'a>),*) where Self: 'a;
+            type Logged = ($first::Logged, $($part::Logged),*);
+
+            fn into_logged(self, inside: Inside) -> Self::Logged {
+                (self.0.into_logged(inside), $(self.$at.into_logged(inside)),*)
+            }
+
+            fn into_inner(logged: Self::Logged) -> Self {
+                ($first::into_inner(logged.0), $($part::into_inner(logged.$at)),*)
+            }
+
+            fn parts(logged: &Self::Logged) -> Self::Ref<'_> {
+                ($first::parts(&logged.0), $($part::parts(&logged.$at)),*)
+            }
+
+            fn parts_mut(logged: &mut Self::Logged) -> Self::Mut<'_> {
+                ($first::parts_mut(&mut logged.0), $($part::parts_mut(&mut logged.$at)),*)
+            }
+
+            fn try_reserve_marks(logged: &mut Self::Logged, marks: usize) -> Result<(), AllocError> {
+                $first::try_reserve_marks(&mut logged.0, marks)?;
+                $($part::try_reserve_marks(&mut logged.$at, marks)?;)*
+                Ok(())
+            }
+
+            fn unchanged_since(logged: &Self::Logged) -> Option<u64> {
+                let number = $first::unchanged_since(&logged.0)?;
+                $($part::unchanged_since(&logged.$at)?;)*
+                Some(number)
+            }
+
+            fn mark(logged: &mut Self::Logged, number: u64) {
+                $first::mark(&mut logged.0, number);
+                $($part::mark(&mut logged.$at, number);)*
+            }
+
+            fn newer_than(logged: &Self::Logged, number: u64) -> Option<usize> {
+                $first::newer_than(&logged.0, number)
+            }
+
+            fn rewind(logged: &mut Self::Logged, newer: usize) {
+                $first::rewind(&mut logged.0, newer);
+                $($part::rewind(&mut logged.$at, newer);)*
+            }
+
+            fn keep_last(logged: &mut Self::Logged, count: usize) {
+                $first::keep_last(&mut logged.0, count);
+                $($part::keep_last(&mut logged.$at, count);)*
+            }
+
+            fn shrink_to_fit(logged: &mut Self::Logged) {
+                $first::shrink_to_fit(&mut logged.0);
+                $($part::shrink_to_fit(&mut logged.$at);)*
+            }
+
+            fn marks(logged: &Self::Logged) -> usize {
+                $first::marks(&logged.0)
+            }
+
+            fn changes(logged: &Self::Logged) -> usize {
+                $first::changes(&logged.0) $(+ $part::changes(&logged.$at))*
+            }
+
+            fn bytes(logged: &Self::Logged) -> usize {
+                $first::bytes(&logged.0) $(+ $part::bytes(&logged.$at))*
+            }
+        }
+    )* };
+}
+
+tuples! {
+    (A)
+    (A B 1)
+    (A B 1 C 2)
+    (A B 1 C 2 D 3)
+    (A B 1 C 2 D 3 E 4)
+    (A B 1 C 2 D 3 E 4 F 5)
+    (A B 1 C 2 D 3 E 4 F 5 G 6)
+    (A B 1 C 2 D 3 E 4 F 5 G 6 H 7)
+}
+
+/// A state of a [`CheckpointSlab`] or a [`SlabGroup`], which [`rewind`](SlabGroup::rewind) returns
+/// to.
 ///
 /// It is a number: dropping it does not change the slab.
 ///
@@ -110,13 +386,13 @@ pub struct CheckpointSlab<T: Copy, K: SlabKey = Key, S: Storage = Growable> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// The number of the slab, from 1 on.
-    slab: usize,
-    /// How many checkpoints the slab had before.
+    /// The number of the group, from 1 on.
+    group: usize,
+    /// How many checkpoints the group had before.
     number: u64,
 }
 
-/// The error of [`try_rewind`](CheckpointSlab::try_rewind). The slab has not changed.
+/// The error of [`try_rewind`](SlabGroup::try_rewind). The slab has not changed.
 ///
 /// # Examples
 ///
@@ -136,7 +412,7 @@ pub enum RewindError {
     /// The checkpoint is of another slab.
     OtherSlab,
     /// The slab no longer has the checkpoint:
-    /// [`keep_last`](CheckpointSlab::keep_last) dropped it, or the slab was rewound to an earlier
+    /// [`keep_last`](SlabGroup::keep_last) dropped it, or the slab was rewound to an earlier
     /// one.
     Dropped,
 }
@@ -154,11 +430,15 @@ impl fmt::Display for RewindError {
 
 impl Error for RewindError {}
 
-impl<T: Copy> CheckpointSlab<T> {
-    /// Creates an empty slab, whose keys are [`Key`]s. It allocates at the first insertion.
+/// How many groups have had a checkpoint. Where pointers have 32 bits the number can start again,
+/// and a checkpoint can be mistaken for one of another group: no memory safety depends on it.
+static GROUPS: Count = Count::new(0);
+
+impl<T: Copy> SlabGroup<PlainSlab<T, Key, Growable>> {
+    /// Creates an empty [`CheckpointSlab`], whose keys are [`Key`]s. It allocates at the first insertion.
     ///
-    /// For other keys use [`with_key`](CheckpointSlab::with_key), for other memory
-    /// [`from`](CheckpointSlab::from).
+    /// For other keys use [`with_key`](Self::with_key), for other memory
+    /// [`from`](Self::from).
     ///
     /// ```
     /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
@@ -171,9 +451,9 @@ impl<T: Copy> CheckpointSlab<T> {
     }
 }
 
-impl<T: Copy, K: SlabKey> CheckpointSlab<T, K> {
-    /// Creates an empty slab whose keys are of a type of your choice. It allocates at the first
-    /// insertion.
+impl<T: Copy, K: SlabKey> SlabGroup<PlainSlab<T, K, Growable>> {
+    /// Creates an empty [`CheckpointSlab`] whose keys are of a type of your choice. It allocates at the
+    /// first insertion.
     ///
     /// ```
     /// use flatslab::{GenKey, key_slab::CheckpointSlab};
@@ -184,95 +464,29 @@ impl<T: Copy, K: SlabKey> CheckpointSlab<T, K> {
     /// ```
     #[must_use]
     pub const fn with_key() -> Self {
-        CheckpointSlab {
-            slab: PlainSlab::with_key(),
-            log: UndoLog::new(),
+        SlabGroup {
+            parts: Logged::empty(),
+            group: 0,
+            next: 0,
         }
-    }
-
-    /// Inserts a value into a free slot, and returns its key.
-    ///
-    /// # Complexity
-    ///
-    /// Amortised O(1), as for a [`KeySlab`]; the log may grow too.
-    ///
-    /// # Panics
-    ///
-    /// Panics or aborts where [`KeySlab::insert`](PlainSlab::insert) does, or if memory for the log
-    /// is refused. [`try_insert`](Self::try_insert) returns the value instead.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
-    /// let checkpoint = slab.checkpoint();
-    /// let key = slab.insert(7);
-    /// slab.rewind(checkpoint);
-    /// assert!(!slab.contains(key));
-    /// assert_eq!(slab.insert(8), key);
-    /// ```
-    #[inline]
-    #[track_caller]
-    #[doc(alias("insert_key", "emplace", "push", "alloc"))]
-    pub fn insert(&mut self, value: T) -> K {
-        self.log_next();
-        self.slab.insert(value)
-    }
-
-    /// Reserves memory for at least `additional` more values, and for their stamps.
-    ///
-    /// # Complexity
-    ///
-    /// O(used slots) if the slab grows, otherwise O(1).
-    ///
-    /// # Panics
-    ///
-    /// Panics or aborts where [`KeySlab::reserve`](PlainSlab::reserve) does.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let mut slab = flatslab::key_slab::CheckpointSlab::<u64>::new();
-    /// slab.reserve(10_000);
-    /// assert!(slab.free_slots() >= 10_000);
-    /// ```
-    #[track_caller]
-    pub fn reserve(&mut self, additional: usize) {
-        if let Err(error) = self.try_reserve(additional) {
-            memory::fail(error);
-        }
-    }
-
-    /// Reserves memory for at least `additional` more values, and for their stamps, like
-    /// [`reserve`](Self::reserve); never panics or aborts.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error where [`reserve`](Self::reserve) panics, or if the allocator refuses; no
-    /// value has changed then.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let mut slab = flatslab::key_slab::CheckpointSlab::<u64>::new();
-    /// assert!(slab.try_reserve(usize::MAX).is_err());
-    /// ```
-    pub fn try_reserve(&mut self, additional: usize) -> Result<(), AllocError> {
-        self.slab.try_reserve(additional)?;
-        self.log.try_reserve_stamps(self.slab.capacity())
     }
 }
 
 /// Checkpoints.
-impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
+impl<P: Part> SlabGroup<P> {
     /// Notes the present state, so that [`rewind`](Self::rewind) can return to it. Copies no value.
     ///
-    /// From now on the first change of each slot is logged. The slab keeps the checkpoint until it
-    /// is rewound to an earlier one, or until [`keep_last`](Self::keep_last) drops it.
+    /// From now on the first change of each slot is logged. The checkpoint is kept until the group is
+    /// rewound to an earlier one, or until [`keep_last`](Self::keep_last) drops it.
+    ///
+    /// If nothing was changed since the last checkpoint, in particular after a
+    /// [`rewind`](Self::rewind), this returns the last checkpoint again. So a frame that is repeated
+    /// may take its checkpoint as it did the first time. A value that was borrowed mutably counts as
+    /// changed.
     ///
     /// # Complexity
     ///
-    /// Amortised O(1); may allocate memory for the list of checkpoints.
+    /// Amortised O(parts); may allocate memory for the list of checkpoints.
     ///
     /// # Panics
     ///
@@ -313,20 +527,57 @@ impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
     /// # Ok::<(), flatslab::AllocError>(())
     /// ```
     pub fn try_checkpoint(&mut self) -> Result<Checkpoint, AllocError> {
-        let (used, free) = (self.slab.used, self.slab.cells.len());
-        let number = self.log.try_mark(used, free, self.slab.retired)?;
-        Ok(Checkpoint {
-            slab: self.log.slab(),
-            number,
-        })
+        if let Some(number) = P::unchanged_since(&self.parts) {
+            let group = self.group;
+            return Ok(Checkpoint { group, number });
+        }
+        P::try_reserve_marks(&mut self.parts, 1)?;
+        if self.group == 0 {
+            // Relaxed: each number is taken once, and no other memory is published with it.
+            self.group = GROUPS
+                .fetch_add(1, Ordering::Relaxed)
+                .wrapping_add(1)
+                .max(1);
+        }
+        let (group, number) = (self.group, self.next);
+        self.next += 1;
+        P::mark(&mut self.parts, number);
+        Ok(Checkpoint { group, number })
+    }
+
+    /// Reserves memory for at least `checkpoints` more checkpoints, which then do not allocate;
+    /// never panics or aborts.
+    ///
+    /// A program that [keeps](Self::keep_last) the last `n` has `n + 1` for a moment. For the changes
+    /// between them, reserve in the log of each slab:
+    /// [`try_reserve_changes`](Logged::try_reserve_changes).
+    ///
+    /// # Complexity
+    ///
+    /// O(checkpoints) if the list grows, otherwise O(1).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the bytes would exceed `isize::MAX`, or if the allocator refuses; nothing
+    /// has changed then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::key_slab::CheckpointSlab::<u64>::new();
+    /// slab.try_reserve_checkpoints(8 + 1)?;
+    /// assert!(slab.try_reserve_checkpoints(usize::MAX).is_err());
+    /// # Ok::<(), flatslab::AllocError>(())
+    /// ```
+    pub fn try_reserve_checkpoints(&mut self, checkpoints: usize) -> Result<(), AllocError> {
+        P::try_reserve_marks(&mut self.parts, checkpoints)
     }
 
     /// Returns to the state at a checkpoint: values, keys, generations and the order of the free
     /// slots are what they were.
     ///
-    /// The checkpoint stays, so the slab can be rewound to it again; later checkpoints are dropped.
-    /// A replay from here needs no new checkpoint of this state: [`keep_last`](Self::keep_last)
-    /// would count both. The capacity is not part of the state, and does not change.
+    /// The checkpoint stays, so the group can be rewound to it again; later checkpoints are dropped.
+    /// The capacity is not part of the state, and does not change.
     ///
     /// # Complexity
     ///
@@ -334,7 +585,7 @@ impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
     ///
     /// # Panics
     ///
-    /// Panics if the slab does not have this checkpoint. [`try_rewind`](Self::try_rewind) returns
+    /// Panics if the group does not have this checkpoint. [`try_rewind`](Self::try_rewind) returns
     /// an error instead.
     ///
     /// # Examples
@@ -359,8 +610,8 @@ impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the checkpoint is of another slab, was dropped by
-    /// [`keep_last`](Self::keep_last), or was taken after a checkpoint to which the slab was rewound
+    /// Returns an error if the checkpoint is of another group, was dropped by
+    /// [`keep_last`](Self::keep_last), or was taken after a checkpoint to which the group was rewound
     /// since. Nothing has changed then.
     ///
     /// # Examples
@@ -370,62 +621,18 @@ impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
     ///
     /// let mut slab = CheckpointSlab::<u64>::new();
     /// let first = slab.checkpoint();
+    /// slab.insert(7);
     /// let second = slab.checkpoint();
     /// assert_eq!(slab.try_rewind(first), Ok(()));
     /// assert_eq!(slab.try_rewind(second), Err(RewindError::Dropped));
     /// ```
     pub fn try_rewind(&mut self, checkpoint: Checkpoint) -> Result<(), RewindError> {
-        if checkpoint.slab != self.log.slab() {
+        if checkpoint.group != self.group {
             return Err(RewindError::OtherSlab);
         }
-        if !self.log.has_mark(checkpoint.number) {
-            return Err(RewindError::Dropped);
-        }
-        while let Some(mark) = self.log.last_mark() {
-            self.undo(mark);
-            if mark.number == checkpoint.number {
-                break;
-            }
-            self.log.drop_last_mark();
-        }
-        self.log.begin_stamp();
+        let newer = P::newer_than(&self.parts, checkpoint.number).ok_or(RewindError::Dropped)?;
+        P::rewind(&mut self.parts, newer);
         Ok(())
-    }
-
-    /// Undoes the changes since the last mark, which this is.
-    ///
-    /// In the other order: the slots that were free are pushed back as they were popped
-    /// (`untouched-free`). No user code runs: values are `Copy`, and no key is made.
-    fn undo(&mut self, mark: Mark) {
-        let (slab, log) = (&mut self.slab, &mut self.log);
-        slab.cells
-            .truncate(mark.free as usize - log.popped_since(mark));
-        let used = mark.used as usize;
-        assert!(used <= slab.capacity(), "kept-capacity");
-        // Only after `clear`. Each of them is in the log (`kept-capacity`).
-        slab.create_up_to(used);
-        slab.used = used;
-        slab.retired = mark.retired;
-        while let Some((index, version, value)) = log.pop_since(mark) {
-            debug_assert!(index < used && (version % 2 == 1) == value.is_some());
-            let vacant = version & !1;
-            // SAFETY: the slot was used at the mark (`logged-once`), so its cell exists again; it is
-            // vacant when it is filled, with an odd version. If it was free, it is not on the stack,
-            // and there is room: that has only the free slots that the log does not have
-            // (`untouched-free`) and those pushed here, and the log has it once.
-            unsafe {
-                let cell: NonNull<K::Cell<T>> = slab.place(index);
-                if cell.as_ref().is_occupied() {
-                    let _: T = K::Cell::vacate(cell, vacant);
-                } else {
-                    K::Cell::<T>::write_vacant(cell, vacant);
-                }
-                match value {
-                    Some(value) => K::Cell::fill(cell, version, value),
-                    None => slab.cells.push(index),
-                }
-            }
-        }
     }
 
     /// Drops all checkpoints but the last `count`, with their part of the log.
@@ -435,7 +642,7 @@ impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
     ///
     /// # Complexity
     ///
-    /// O(1), however many are dropped. The memory is used again by the next changes.
+    /// O(parts), however many are dropped. The memory is used again by the next changes.
     ///
     /// # Examples
     ///
@@ -451,14 +658,15 @@ impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
     /// ```
     #[doc(alias("commit", "truncate_front"))]
     pub fn keep_last(&mut self, count: usize) {
-        self.log.keep_last(count);
+        P::keep_last(&mut self.parts, count);
     }
 
-    /// Returns the number of checkpoints to which the slab can be rewound. O(1).
+    /// Returns the number of checkpoints to which the group can be rewound. O(1).
     ///
     /// ```
     /// let mut slab = flatslab::key_slab::CheckpointSlab::<u64>::new();
     /// let first = slab.checkpoint();
+    /// slab.insert(7);
     /// slab.checkpoint();
     /// slab.rewind(first);
     /// assert_eq!(slab.checkpoints(), 1);
@@ -466,11 +674,11 @@ impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
     #[inline]
     #[must_use]
     pub fn checkpoints(&self) -> usize {
-        self.log.marks()
+        P::marks(&self.parts)
     }
 
-    /// Returns the number of changes in the log: one for each checkpoint and each slot that changed
-    /// after it, before the next checkpoint. O(1).
+    /// Returns the number of changes in the logs: one for each checkpoint and each slot that changed
+    /// after it, before the next checkpoint. O(parts).
     ///
     /// An insertion into a slot that was never used before is not logged.
     ///
@@ -485,13 +693,11 @@ impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
     #[inline]
     #[must_use]
     pub fn logged_changes(&self) -> usize {
-        self.log.changes()
+        P::changes(&self.parts)
     }
 
-    /// Returns the bytes of the log: its changes, the list of checkpoints and the stamps. O(1).
-    ///
-    /// [`memory`](PlainSlab::memory) and [`stats`](PlainSlab::stats) report the memory of the slab,
-    /// which does not include the log.
+    /// Returns the bytes of the logs: their changes, the lists of checkpoints and the stamps.
+    /// O(parts).
     ///
     /// ```
     /// let mut slab = flatslab::key_slab::CheckpointSlab::<u64>::new();
@@ -502,42 +708,67 @@ impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
     /// ```
     #[must_use]
     pub fn log_bytes(&self) -> usize {
-        self.log.bytes()
+        P::bytes(&self.parts)
     }
 
-    /// Reserves memory in the log for at least `changes` more changes, which then do not allocate
-    /// for it; never panics or aborts.
+    /// Frees the memory of the logs that they do not use. The slabs keep theirs.
     ///
-    /// Call it before the first frame, with the number of checkpoints that are kept times the
-    /// number of slots that change between two of them. Insertions into new slots also need stamps,
-    /// for which `reserve` makes room.
+    /// Where the memory of a log comes from a source that refuses a smaller block, it keeps its block.
     ///
     /// # Complexity
     ///
-    /// O(changes in the log) if the log grows, otherwise O(1).
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the bytes would exceed `isize::MAX`, or if the allocator refuses; no
-    /// value has changed then.
-    ///
-    /// # Examples
+    /// O(changes that are logged + used slots).
     ///
     /// ```
-    /// let mut slab = flatslab::key_slab::CheckpointSlab::<u64>::new();
-    /// slab.try_reserve_changes(8 * 1000)?;
-    /// assert!(slab.try_reserve_changes(usize::MAX).is_err());
-    /// # Ok::<(), flatslab::AllocError>(())
+    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
+    /// slab.checkpoint();
+    /// slab.insert(7);
+    /// slab.clear();
+    /// slab.keep_last(0);
+    /// slab.shrink_to_fit();
+    /// assert_eq!(slab.log_bytes(), 0);
     /// ```
-    pub fn try_reserve_changes(&mut self, changes: usize) -> Result<(), AllocError> {
-        self.log.try_reserve_changes(changes)
+    pub fn shrink_to_fit(&mut self) {
+        P::shrink_to_fit(&mut self.parts);
     }
 
-    /// Returns the slab, in its present state, and drops all checkpoints.
+    /// Borrows the parts: a reference to the slab, or a tuple of references.
     ///
-    /// Call methods that this type does not have on that slab, such as
+    /// ```
+    /// use flatslab::{KeySlab, key_slab::SlabGroup};
+    ///
+    /// let group = SlabGroup::from((KeySlab::<u64>::new(), KeySlab::<f64>::new()));
+    /// let (numbers, prices) = group.parts();
+    /// assert!(numbers.is_empty() && prices.is_empty());
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn parts(&self) -> P::Ref<'_> {
+        P::parts(&self.parts)
+    }
+
+    /// Borrows the parts mutably: a [`LoggedSlab`] or a [`LoggedSecondary`](super::LoggedSecondary)
+    /// for each slab. These have the methods that change values, and log what they change.
+    ///
+    /// ```
+    /// use flatslab::{KeySlab, key_slab::SlabGroup};
+    ///
+    /// let mut group = SlabGroup::from((KeySlab::<u64>::new(), KeySlab::<f64>::new()));
+    /// let (numbers, prices) = group.parts_mut();
+    /// let key = numbers.insert(7);
+    /// assert_eq!((numbers[key], prices.insert(0.5)), (7, key));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn parts_mut(&mut self) -> P::Mut<'_> {
+        P::parts_mut(&mut self.parts)
+    }
+
+    /// Returns the parts, in their present state, and drops all checkpoints.
+    ///
+    /// Call methods that a [`Logged`] slab does not have on these parts, such as
     /// [`compact`](PlainSlab::compact) or [`insert_at`](PlainSlab::insert_at).
-    /// [`from`](Self::from) takes it back.
+    /// [`from`](Self::from) takes them back.
     ///
     /// ```
     /// use flatslab::key_slab::CheckpointSlab;
@@ -549,522 +780,94 @@ impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
     /// assert_eq!(CheckpointSlab::from(slab).capacity(), 1);
     /// ```
     #[must_use]
-    pub fn into_inner(self) -> PlainSlab<T, K, S> {
-        self.slab
+    pub fn into_inner(self) -> P {
+        P::into_inner(self.parts)
     }
 }
 
-/// Changes.
-impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
-    /// Logs the slot that the next insertion fills.
-    #[inline(always)]
-    #[track_caller]
-    fn log_next(&mut self) {
-        match self.slab.cells.top() {
-            Some(index) if self.log.is_logged(index) => {}
-            Some(index) => {
-                // SAFETY: by `vacant-stack` a vacant cell.
-                let version = unsafe { self.slab.place(index).as_ref().version() };
-                self.log.log_first(index, version, None);
-            }
-            None => self.log.stamp_fresh(self.slab.used),
-        }
-    }
-
-    /// Logs the slot that the next insertion fills, unless memory for it is refused.
-    #[inline(always)]
-    fn try_log_next(&mut self) -> Result<(), AllocError> {
-        self.log.try_reserve_change(self.slab.used)?;
-        self.log_next();
-        Ok(())
-    }
-
-    /// Inserts a value into a free slot, and returns its key. Never panics or aborts.
+/// Memory of one slab.
+impl<T: Copy, K: SlabKey, S: Storage> SlabGroup<PlainSlab<T, K, S>> {
+    /// Returns a report about the memory of the slab and of its log.
     ///
-    /// # Complexity
-    ///
-    /// Amortised O(1), as for a [`KeySlab`]; the log may grow too.
-    ///
-    /// # Errors
-    ///
-    /// Returns the value if no slot is free and the slab cannot grow, or if memory for the log is
-    /// refused.
-    ///
-    /// # Examples
+    /// [`stats`](PlainSlab::stats) reports the slab alone.
     ///
     /// ```
-    /// use flatslab::{BoundedKeySlab, key_slab::CheckpointSlab};
-    ///
-    /// let mut slab = CheckpointSlab::from(BoundedKeySlab::with_capacity(1));
-    /// let key = slab.try_insert(7).unwrap();
-    /// assert_eq!(slab.try_insert(8).unwrap_err().into_inner(), 8);
-    /// assert_eq!(slab[key], 7);
-    /// ```
-    #[inline]
-    #[doc(alias("try_insert_key", "try_alloc"))]
-    pub fn try_insert(&mut self, value: T) -> Result<K, FullError<T>> {
-        match self.try_log_next() {
-            Ok(()) => self.slab.try_insert(value),
-            Err(_) => Err(FullError(value)),
-        }
-    }
-
-    /// Returns the entry of the slot that the next insertion fills, for a value that contains its
-    /// own key. Never panics or aborts.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if no slot is free and the slab cannot grow, or if memory for the log is
-    /// refused.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::{Key, key_slab::CheckpointSlab};
-    ///
-    /// let mut slab = CheckpointSlab::<Key>::new();
-    /// let entry = slab.try_vacant_entry()?;
-    /// let key = entry.key();
-    /// assert_eq!(*entry.insert(key), key);
+    /// let mut slab = flatslab::key_slab::CheckpointSlab::<u64>::new();
+    /// slab.try_reserve_changes(1000)?;
+    /// assert_eq!(slab.memory().bytes(), slab.log_bytes());
     /// # Ok::<(), flatslab::AllocError>(())
     /// ```
-    #[inline]
-    pub fn try_vacant_entry(&mut self) -> Result<VacantEntry<'_, T, K, S>, AllocError> {
-        self.try_log_next()?;
-        self.slab.try_vacant_entry()
-    }
-
-    /// Removes the value with this key, returns it, and frees its slot.
-    ///
-    /// # Complexity
-    ///
-    /// O(1), unless the log grows.
-    ///
-    /// # Panics
-    ///
-    /// Panics if there is no value with this key, where [`try_remove`](Self::try_remove) returns
-    /// `None`. Aborts if memory for the log is refused.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
-    /// let key = slab.insert(7);
-    /// assert_eq!(slab.remove(key), 7);
-    /// ```
-    #[inline]
-    #[track_caller]
-    #[doc(alias("free", "erase", "remove_by_key", "release", "pop"))]
-    pub fn remove(&mut self, key: K) -> T {
-        match self.try_remove(key) {
-            Some(value) => value,
-            None => missing(key),
-        }
-    }
-
-    /// Removes the value with this key, returns it, and frees its slot. Returns `None` if there is
-    /// no value with this key. O(1), unless the log grows.
-    ///
-    /// Aborts if memory for the log is refused.
-    ///
-    /// ```
-    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
-    /// let key = slab.insert(7);
-    /// assert_eq!(slab.try_remove(key), Some(7));
-    /// assert_eq!(slab.try_remove(key), None);
-    /// ```
-    #[inline]
-    #[track_caller]
-    #[doc(alias("try_remove_by_key", "take"))]
-    pub fn try_remove(&mut self, key: K) -> Option<T> {
-        let (index, version) = (key.index(), key.version());
-        let cell = self.slab.find(index, version)?;
-        // SAFETY: `find` says that the cell is occupied, and has this version.
-        unsafe {
-            self.log.log_value(index, version, cell.as_ref().value());
-            Some(self.slab.vacate(index, version))
-        }
-    }
-
-    /// Borrows the value with this key mutably, and logs its present state. Returns `None` if there
-    /// is no value, like [`get`](PlainSlab::get).
-    ///
-    /// The value is logged even if it is not changed afterwards. To read it, use
-    /// [`get`](PlainSlab::get).
-    ///
-    /// # Complexity
-    ///
-    /// O(1), unless the log grows.
-    ///
-    /// # Panics
-    ///
-    /// Aborts if memory for the log is refused. It does not request any after
-    /// [`try_reserve_changes`](Self::try_reserve_changes).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
-    /// let key = slab.insert(7);
-    /// if let Some(value) = slab.get_mut(key) {
-    ///     *value += 1;
-    /// }
-    /// assert_eq!(slab[key], 8);
-    /// ```
-    #[inline]
     #[must_use]
-    #[track_caller]
-    pub fn get_mut(&mut self, key: K) -> Option<&mut T> {
-        let (index, version) = (key.index(), key.version());
-        let mut cell = self.slab.find(index, version)?;
-        // SAFETY: occupied, and borrowed as long as the slab is.
-        unsafe {
-            self.log.log_value(index, version, cell.as_ref().value());
-            Some(cell.as_mut().value_mut())
-        }
-    }
-
-    /// Borrows several values mutably at once, and logs the present state of each.
-    ///
-    /// # Complexity
-    ///
-    /// O(`N`²), unless the log grows.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if there is no value with one of the keys, or if two keys refer to the same
-    /// value. Nothing is logged then.
-    ///
-    /// # Panics
-    ///
-    /// Aborts if memory for the log is refused.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
-    /// let (a, b) = (slab.insert(1), slab.insert(2));
-    /// let checkpoint = slab.checkpoint();
-    /// let [one, two] = slab.get_disjoint_mut([a, b]).unwrap();
-    /// core::mem::swap(one, two);
-    /// assert_eq!((slab[a], slab[b]), (2, 1));
-    /// slab.rewind(checkpoint);
-    /// assert_eq!((slab[a], slab[b]), (1, 2));
-    /// ```
-    #[track_caller]
-    #[doc(alias("get2_mut", "get_many_mut"))]
-    pub fn get_disjoint_mut<const N: usize>(
-        &mut self,
-        keys: [K; N],
-    ) -> Result<[&mut T; N], DisjointError> {
-        let mut places = [(0, 0); N];
-        let mut cells = [NonNull::<K::Cell<T>>::dangling(); N];
-        for (at, key) in keys.into_iter().enumerate() {
-            let (index, version) = (key.index(), key.version());
-            cells[at] = (self.slab.find(index, version)).ok_or(DisjointError::Missing)?;
-            if places[..at].iter().any(|&(other, _)| other == index) {
-                return Err(DisjointError::Overlapping);
-            }
-            places[at] = (index, version);
-        }
-        for (cell, (index, version)) in cells.iter().zip(places) {
-            // SAFETY: occupied; no value is borrowed yet.
-            let value = unsafe { cell.as_ref().value() };
-            self.log.log_value(index, version, value);
-        }
-        // SAFETY: the cells are occupied, distinct because their indices are, and borrowed
-        // as long as the slab is.
-        Ok(cells.map(|mut cell| unsafe { cell.as_mut().value_mut() }))
-    }
-
-    /// Returns an iterator over mutable references to the values, with their keys, in the order of
-    /// the slots. It logs each value that it yields.
-    ///
-    /// A loop over it that changes few of the values logs all of them: iterate over the slab, and
-    /// borrow the few with [`get_mut`](Self::get_mut).
-    ///
-    /// # Complexity
-    ///
-    /// O(slots up to the last value) for the whole iteration, and a copy of each value. The log may
-    /// grow.
-    ///
-    /// ```
-    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
-    /// slab.insert(7);
-    /// slab.insert(8);
-    /// slab.checkpoint();
-    /// for (_key, value) in slab.iter_mut().take(1) {
-    ///     *value += 1;
-    /// }
-    /// assert_eq!(slab.logged_changes(), 1);
-    /// ```
-    #[inline]
-    pub fn iter_mut(&mut self) -> CheckpointIterMut<'_, T, K> {
-        CheckpointIterMut {
-            walk: Walk::new(&self.slab),
-            log: &mut self.log,
-            keys: PhantomData,
-        }
-    }
-
-    /// Returns an iterator over mutable references to the values, in the order of the slots. It logs
-    /// each value that it yields, like [`iter_mut`](Self::iter_mut), and takes as long.
-    ///
-    /// ```
-    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
-    /// let key = slab.insert(7);
-    /// slab.values_mut().for_each(|value| *value += 1);
-    /// assert_eq!(slab[key], 8);
-    /// ```
-    #[inline]
-    pub fn values_mut(&mut self) -> impl ExactSizeIterator<Item = &mut T> + FusedIterator {
-        self.iter_mut().map(|(_key, value)| value)
-    }
-
-    /// Removes the values for which `keep` returns `false`, in the order of their slots.
-    ///
-    /// Unlike in [`retain`](PlainSlab::retain) of a [`KeySlab`], `keep` gets shared references, so
-    /// only the removed values are logged. If `keep` panics, the values that were not visited yet
-    /// stay.
-    ///
-    /// # Complexity
-    ///
-    /// O(slots up to the last value), and a copy of each removed value. The log may grow.
-    ///
-    /// ```
-    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
-    /// let (one, two) = (slab.insert(1), slab.insert(2));
-    /// slab.retain(|_key, value| *value > 1);
-    /// assert!(!slab.contains(one) && slab.contains(two));
-    /// ```
-    #[track_caller]
-    pub fn retain<F>(&mut self, mut keep: F)
-    where
-        F: FnMut(K, &T) -> bool,
-    {
-        let mut walk = Walk::new(&self.slab);
-        while let Some((index, cell)) = walk.next_cell() {
-            // SAFETY: an occupied cell of this slab (`walk-left`), and its slot; `keep` cannot
-            // reach the slab, and what is removed is what was visited.
-            unsafe {
-                let version = cell.as_ref().version();
-                let key = K::new(index, version | 1, Inside);
-                if !keep(key, cell.as_ref().value()) {
-                    self.log.log_value(index, version, cell.as_ref().value());
-                    self.slab.vacate(index, version);
-                }
-            }
-        }
-    }
-
-    /// Removes all values, and keeps all memory. The next keys are those of a
-    /// [cleared](PlainSlab::clear) [`KeySlab`].
-    ///
-    /// # Complexity
-    ///
-    /// O(used slots): each slot that was not logged since the last checkpoint is logged, with its
-    /// value if it has one. The log may grow. Without a checkpoint nothing is logged, and the call
-    /// takes as long as [`KeySlab::clear`](PlainSlab::clear).
-    ///
-    /// ```
-    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
-    /// let key = slab.insert(7);
-    /// let checkpoint = slab.checkpoint();
-    /// slab.clear();
-    /// slab.rewind(checkpoint);
-    /// assert_eq!(slab[key], 7);
-    /// ```
-    #[track_caller]
-    pub fn clear(&mut self) {
-        let (slab, log) = (&self.slab, &mut self.log);
-        if log.marks() > 0 {
-            // As insertions would pop them.
-            for others in 0..slab.cells.len() {
-                let Some(index) = slab.cells.top_but(others) else {
-                    unreachable!("there are more")
-                };
-                if !log.is_logged(index) {
-                    // SAFETY: by `vacant-stack` a vacant cell.
-                    let version = unsafe { slab.place(index).as_ref().version() };
-                    log.log_first(index, version, None);
-                }
-            }
-            let mut walk = Walk::new(slab);
-            while let Some((index, cell)) = walk.next_cell() {
-                // SAFETY: an occupied cell of this slab (`walk-left`).
-                let cell = unsafe { cell.as_ref() };
-                // SAFETY: as above.
-                log.log_value(index, cell.version(), unsafe { cell.value() });
-            }
-        }
-        self.slab.clear();
+    pub fn memory(&self) -> Report {
+        self.parts().memory().and_bytes(self.log_bytes())
     }
 }
 
-/// An iterator over mutable references to the values of a slab, with their keys, which logs each
-/// value that it yields. Created by [`iter_mut`](CheckpointSlab::iter_mut).
-///
-/// ```
-/// let mut slab = flatslab::key_slab::CheckpointSlab::new();
-/// let key = slab.insert(3);
-/// slab.iter_mut().for_each(|(_key, value)| *value += 1);
-/// assert_eq!(slab[key], 4);
-/// ```
-#[must_use = "iterators do nothing unless consumed"]
-pub struct CheckpointIterMut<'a, T: Copy, K: SlabKey = Key> {
-    /// Over a slab that is borrowed mutably for `'a`.
-    walk: Walk<T, K>,
-    log: &'a mut UndoLog<T>,
-    keys: PhantomData<&'a InKeys<K>>,
-}
-
-// SAFETY: it is the one borrow of the slab and of its log, and hands each value out once.
-unsafe impl<T: Copy + Send, K: SlabKey> Send for CheckpointIterMut<'_, T, K> {}
-// SAFETY: a shared reference to it gives access to no value.
-unsafe impl<T: Copy + Sync, K: SlabKey> Sync for CheckpointIterMut<'_, T, K> {}
-
-impl<'a, T: Copy, K: SlabKey> Iterator for CheckpointIterMut<'a, T, K> {
-    type Item = (K, &'a mut T);
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        let (index, cell) = self.walk.next_cell()?;
-        // SAFETY: occupied (`walk-left`), visited once, and borrowed as long as the slab is.
-        unsafe {
-            let version = cell.as_ref().version();
-            self.log.log_value(index, version, cell.as_ref().value());
-            let key = K::new(index, version | 1, Inside);
-            Some((key, (&mut *cell.as_ptr()).value_mut()))
-        }
-    }
-
-    #[inline]
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.walk.len(), Some(self.walk.len()))
-    }
-}
-
-impl<T: Copy, K: SlabKey> ExactSizeIterator for CheckpointIterMut<'_, T, K> {}
-impl<T: Copy, K: SlabKey> FusedIterator for CheckpointIterMut<'_, T, K> {}
-
-/// Prints the number of remaining items.
-impl<T: Copy, K: SlabKey> fmt::Debug for CheckpointIterMut<'_, T, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CheckpointIterMut")
-            .field("left", &self.len())
-            .finish_non_exhaustive()
-    }
-}
-
-/// Adds checkpoints to a slab, which keeps its values, keys and memory. The memory of the log is
-/// from the same [pages](crate::memory::Pages).
+/// Adds checkpoints to slabs, which keep their values, keys and memory. The memory of the log of a
+/// slab is from the same [pages](crate::memory::Pages).
 ///
 /// If generations [wrap](super::GenKey#how-long-generations-last), slots that were retired before
 /// are free afterwards, as after [`clear`](PlainSlab::clear). O(used slots).
 ///
 /// # Panics
 ///
-/// Aborts if memory for the stamps is refused.
-impl<T: Copy, K: SlabKey, S: Storage> From<PlainSlab<T, K, S>> for CheckpointSlab<T, K, S> {
+/// Aborts if memory for the stamps is refused: 4 bytes for each used slot, and for each slot of a
+/// slab with a fixed capacity.
+impl<P: Part> From<P> for SlabGroup<P> {
     #[track_caller]
-    fn from(mut slab: PlainSlab<T, K, S>) -> Self {
-        if slab.wraps && slab.retired > 0 {
-            slab.free_retired();
+    fn from(parts: P) -> Self {
+        SlabGroup {
+            parts: parts.into_logged(Inside),
+            group: 0,
+            next: 0,
         }
-        let mut log = UndoLog::new_in(slab.cells.source());
-        if let Err(error) = log.try_add_stamps(slab.used) {
-            memory::fail(error);
-        }
-        CheckpointSlab { slab, log }
     }
 }
 
-impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
-    /// Frees the retired slots, whose generations wrap: so no slot changes in `clear` that has no
-    /// value and is not on the stack.
-    #[cold]
-    fn free_retired(&mut self) {
-        for index in 0..self.used {
-            // SAFETY: by `used-cells` the cell exists. A vacant one of this version is not on the
-            // stack (`vacant-stack`), and there is room for it.
-            unsafe {
-                let cell: NonNull<K::Cell<T>> = self.place(index);
-                if cell.as_ref().version() == RETIRED {
-                    K::Cell::<T>::write_vacant(cell, 0);
-                    self.cells.push(index);
-                }
-            }
-        }
-        self.retired = 0;
-    }
-}
-
-impl<T: Copy, K: SlabKey, S: Storage> Deref for CheckpointSlab<T, K, S> {
-    type Target = PlainSlab<T, K, S>;
+impl<T: Copy, K: SlabKey, S: Storage> Deref for SlabGroup<PlainSlab<T, K, S>> {
+    type Target = LoggedSlab<T, K, S>;
 
     #[inline]
-    fn deref(&self) -> &PlainSlab<T, K, S> {
-        &self.slab
+    fn deref(&self) -> &LoggedSlab<T, K, S> {
+        &self.parts
     }
 }
 
-/// Borrows the value with this key.
-///
-/// # Panics
-///
-/// Panics if there is no value with this key.
-impl<T: Copy, K: SlabKey, S: Storage> Index<K> for CheckpointSlab<T, K, S> {
-    type Output = T;
-
+impl<T: Copy, K: SlabKey, S: Storage> DerefMut for SlabGroup<PlainSlab<T, K, S>> {
     #[inline]
-    #[track_caller]
-    fn index(&self, key: K) -> &T {
-        &self.slab[key]
+    fn deref_mut(&mut self) -> &mut LoggedSlab<T, K, S> {
+        &mut self.parts
     }
 }
 
-/// Borrows the value with this key mutably, and logs its present state, like
-/// [`get_mut`](CheckpointSlab::get_mut).
-///
-/// # Panics
-///
-/// Panics if there is no value with this key. Aborts if memory for the log is refused.
-impl<T: Copy, K: SlabKey, S: Storage> IndexMut<K> for CheckpointSlab<T, K, S> {
-    #[inline]
-    #[track_caller]
-    fn index_mut(&mut self, key: K) -> &mut T {
-        match self.get_mut(key) {
-            Some(value) => value,
-            None => missing(key),
-        }
-    }
-}
-
-impl<T: Copy, K: SlabKey> Default for CheckpointSlab<T, K> {
+impl<T: Copy, K: SlabKey> Default for SlabGroup<PlainSlab<T, K, Growable>> {
     /// Creates an empty slab, like [`with_key`](Self::with_key).
     fn default() -> Self {
         Self::with_key()
     }
 }
 
-/// Prints a map from keys to values.
-impl<T: Copy + fmt::Debug, K: SlabKey, S: Storage> fmt::Debug for CheckpointSlab<T, K, S> {
+/// Prints what [`parts`](SlabGroup::parts) returns.
+impl<P: Part> fmt::Debug for SlabGroup<P>
+where
+    for<'a> P::Ref<'a>: fmt::Debug,
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.slab.fmt(f)
+        self.parts().fmt(f)
     }
 }
 
-impl<'a, T: Copy, K: SlabKey, S: Storage> IntoIterator for &'a CheckpointSlab<T, K, S> {
+impl<'a, T: Copy, K: SlabKey, S: Storage> IntoIterator for &'a SlabGroup<PlainSlab<T, K, S>> {
     type Item = (K, &'a T);
     type IntoIter = Iter<'a, T, K>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.slab.iter()
+        self.iter()
     }
 }
 
-/// Logs each value that the iterator yields, like [`iter_mut`](CheckpointSlab::iter_mut).
-impl<'a, T: Copy, K: SlabKey, S: Storage> IntoIterator for &'a mut CheckpointSlab<T, K, S> {
+/// Logs each value that the iterator yields, like [`iter_mut`](LoggedSlab::iter_mut).
+impl<'a, T: Copy, K: SlabKey, S: Storage> IntoIterator for &'a mut SlabGroup<PlainSlab<T, K, S>> {
     type Item = (K, &'a mut T);
     type IntoIter = CheckpointIterMut<'a, T, K>;
 
@@ -1075,11 +878,10 @@ impl<'a, T: Copy, K: SlabKey, S: Storage> IntoIterator for &'a mut CheckpointSla
 
 /// The check of the invariants.
 #[cfg(any(test, fuzzing))]
-impl<T: Copy, K: SlabKey, S: Storage> CheckpointSlab<T, K, S> {
+impl<T: Copy, K: SlabKey, S: Storage> SlabGroup<PlainSlab<T, K, S>> {
     /// Panics if an invariant of the slab or of its log does not hold.
     pub fn check(&self) {
-        self.slab.check();
-        self.log.check(self.slab.used, self.slab.cells.free());
+        self.parts.check();
     }
 }
 
@@ -1089,23 +891,28 @@ mod tests {
     use crate::GenKey;
     use crate::common::amount;
     use crate::common::random::{random, seed};
-    use crate::key_slab::KeySlab;
+    use crate::key_slab::{KeySlab, cell::RETIRED};
 
     /// Random programs against clones. The stamp begins again after 100 checkpoints.
     fn run<K: SlabKey>(steps: usize, slab: CheckpointSlab<u64, K>) {
         let mut slab = slab;
-        slab.log.begin_stamps_at(u32::MAX - 100);
+        slab.parts.log.begin_stamps_at(u32::MAX - 100);
         let below = |n: usize| random(n as u64) as usize;
         let mut states: Vec<(Checkpoint, KeySlab<u64, K>)> = Vec::new();
         for step in 0..steps as u64 {
             let any = slab.keys().nth(below(slab.len().max(1)));
             match (below(16), any) {
-                (0..=1, _) => states.push((slab.checkpoint(), slab.clone())),
+                (0..=1, _) => {
+                    let checkpoint = slab.checkpoint();
+                    if states.last().is_none_or(|(last, _)| *last != checkpoint) {
+                        states.push((checkpoint, slab.clone()));
+                    }
+                }
                 (2, _) if !states.is_empty() => {
                     states.truncate(below(states.len()) + 1);
                     let (checkpoint, state) = states.last().unwrap();
                     slab.rewind(*checkpoint);
-                    assert_eq!((&*slab, slab.used), (state, state.used));
+                    assert_eq!((&**slab, slab.used), (state, state.used));
                     assert_eq!(slab.cells.free(), state.cells.free());
                     assert_eq!(slab.retired, state.retired);
                 }
@@ -1116,7 +923,7 @@ mod tests {
                 }
                 (4, _) if below(8) == 0 => slab.clear(),
                 (5, _) => slab.retain(|_, value| value % 5 > 0),
-                (6..=8, Some(key)) => assert!(slab.try_remove(key).is_some()),
+                (6..=8, Some(key)) => assert!(slab.try_remove(key).is_ok()),
                 (9..=11, Some(key)) => slab[key] = step,
                 (12, _) => drop(slab.try_vacant_entry().unwrap()),
                 (13, _) => slab.values_mut().take(3).for_each(|value| *value = step),

@@ -14,7 +14,7 @@
 //! | the same without an allocator: in a static, on the stack, in a struct | [`KeySlabStorage`] |
 //! | an unbounded number, and growth that copies nothing | `grow_in_place` of its [builder](KeySlab::builder) (Linux, feature `os-memory`), or a [tracked slab](crate::Slab) |
 //! | more data about some of the values, stored apart from them | a [`SecondarySlab`] |
-//! | `Copy` values, and a way back to earlier states: rollback, speculation, backtracking | a [`CheckpointSlab`]: a frame costs what it changes |
+//! | `Copy` values, and a way back to earlier states: rollback, speculation, backtracking | a [`CheckpointSlab`]: a frame costs what it changes; for several slabs and their secondary slabs a [`SlabGroup`] |
 //! | keys that may be used after their value was removed | `KeySlab<T, `[`GenKey`]`>` |
 //! | several slabs whose keys must not be mixed up | a [`key_type!`](crate::key_type) for each |
 //! | owners that drop their value, or values shared while some are borrowed | a [tracked slab](crate::TrackedSlab) instead |
@@ -58,8 +58,9 @@
 // | `iter.rs`, `many.rs` | iteration, by reference and by value; operations on several values at once, or all |
 // | `restore.rs`, `snapshot.rs`, `as_map.rs` | values under keys they had; snapshots; the format of the `slab` crate |
 // | `growable.rs`, `bounded.rs`, `options.rs` | what differs between the kinds of slab, and the memory of a bounded slab in a static |
-// | `checkpoint.rs`, `undo_log.rs` | a slab that returns to earlier states, and the log of what changed |
 // | `secondary.rs` | more data about the values of another slab |
+// | `checkpoint.rs`, `undo_log.rs` | slabs that return to earlier states together, and the log of what changed in each |
+// | `logged.rs`, `logged_secondary.rs` | a slab and a secondary slab whose changes are logged |
 
 #[cfg(feature = "serde")]
 #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
@@ -75,6 +76,10 @@ mod growable;
 mod insert;
 mod iter;
 mod key;
+#[cfg(feature = "alloc")]
+mod logged;
+#[cfg(feature = "alloc")]
+mod logged_secondary;
 mod many;
 #[cfg(feature = "alloc")]
 mod options;
@@ -113,7 +118,7 @@ use crate::key::Key;
 pub use crate::error::DisjointError;
 pub use bounded::{BoundedKeySlab, KeySlabStorage};
 #[cfg(feature = "alloc")]
-pub use checkpoint::{Checkpoint, CheckpointIterMut, CheckpointSlab, RewindError};
+pub use checkpoint::{Checkpoint, CheckpointSlab, Part, RewindError, SlabGroup};
 #[cfg(feature = "alloc")]
 pub use growable::KeySlab;
 pub use insert::VacantEntry;
@@ -121,6 +126,10 @@ pub use iter::{Drain, IntoIter, Iter, IterMut, Keys, Values, ValuesMut};
 #[doc(hidden)]
 pub use key::NamedKey;
 pub use key::{GenKey, GenerationKey, SlabKey};
+#[cfg(feature = "alloc")]
+pub use logged::{ChangeError, CheckpointIterMut, Logged, LoggedSlab};
+#[cfg(feature = "alloc")]
+pub use logged_secondary::LoggedSecondary;
 pub use many::{GetMany, RemoveMany};
 pub use restore::InsertAtError;
 #[cfg(feature = "alloc")]

@@ -22,6 +22,10 @@ use crate::raw::report::Report;
 /// An insertion also takes the other slab. So a key that has no value there, forged or stale, takes
 /// no memory.
 ///
+/// If the other slab is [rewound](super::SlabGroup::rewind) to an earlier state, its keys are used
+/// again, and the entries of this slab are of another time: a restored value may have lost its entry,
+/// and a new value may find an old one's. A [`SlabGroup`](super::SlabGroup) rewinds both.
+///
 /// # Cost
 ///
 /// Memory use is proportional to the highest index with an entry: a value, its generation and 4
@@ -51,7 +55,7 @@ use crate::raw::report::Report;
 pub struct SecondarySlab<V, K: GenerationKey> {
     /// Each vacant slot counts as kept for a detached value, so that none is on the stack. Its
     /// version is not used: the keys of entries come from another slab, whose versions never fall.
-    slab: KeySlab<V, K>,
+    pub(super) slab: KeySlab<V, K>,
 }
 
 impl<V, K: GenerationKey> SecondarySlab<V, K> {
@@ -111,9 +115,10 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
     /// # Panics
     ///
     /// Panics if there is no value with this key in `slab`. Panics if the slot has an entry of a
-    /// later value: the entry came from another slab, or from before the slab's [generations were
-    /// reset](PlainSlab::reset_generations); [`clear`](Self::clear) the entries in this case. If
-    /// generations wrap, such an entry is dropped, like one of an earlier value. If the allocator
+    /// later value: the entry came from another slab, from before the slab's [generations were
+    /// reset](PlainSlab::reset_generations), or from before the slab was
+    /// [rewound](super::SlabGroup::rewind); [`clear`](Self::clear) the entries in the first two cases,
+    /// and rewind them with the slab in the third. If generations wrap, such an entry is dropped, like one of an earlier value. If the allocator
     /// refuses, the program aborts, as with `Vec`.
     #[track_caller]
     pub fn insert<T, S: Storage>(
@@ -156,16 +161,22 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
         if slab.find(index, version).is_none() {
             return Err(InsertAtError::Missing(value));
         }
-        let entries = &mut self.slab;
-        if let Err(error) = entries.try_reach(index) {
+        self.set(index, version, slab.wraps, value)
+    }
+
+    /// Sets the entry of a value whose key has these numbers, which the caller read once.
+    pub(super) fn set(
+        &mut self,
+        index: usize,
+        version: u32,
+        wraps: bool,
+        value: V,
+    ) -> Result<Option<V>, InsertAtError<V>> {
+        if let Err(error) = self.slab.try_reach(index) {
             return Err(InsertAtError::NoMemory(value, error));
         }
-        for fresh in entries.used..=index {
-            // SAFETY: below the capacity, and its cell does not exist yet (`used-cells`).
-            unsafe { K::Cell::<V>::write_vacant(entries.place(fresh), DETACHED) };
-            entries.used += 1;
-            entries.detached += 1;
-        }
+        self.create_up_to(index + 1);
+        let entries = &mut self.slab;
         // SAFETY: the cell exists. It is vacant, and not on the stack, when it is filled.
         unsafe {
             let cell = entries.place(index);
@@ -176,13 +187,24 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
                     None
                 }
                 // If generations wrap, a higher version may be of an earlier value.
-                true if present > version && !slab.wraps => {
+                true if present > version && !wraps => {
                     return Err(InsertAtError::Outdated(value));
                 }
                 true => Some(K::Cell::vacate(cell, present + 1)),
             };
             K::Cell::fill(cell, version, value);
             Ok(old.filter(|_| present == version))
+        }
+    }
+
+    /// Creates the slots below `end`, without entries. `end` is at most the capacity.
+    pub(super) fn create_up_to(&mut self, end: usize) {
+        let entries = &mut self.slab;
+        for fresh in entries.used..end {
+            // SAFETY: below the capacity, and its cell does not exist yet (`used-cells`).
+            unsafe { K::Cell::<V>::write_vacant(entries.place(fresh), DETACHED) };
+            entries.used += 1;
+            entries.detached += 1;
         }
     }
 

@@ -1,4 +1,4 @@
-//! The undo log of a slab: what its slots were before they changed.
+//! The undo log of a slab or of a secondary slab: what its slots were before they changed.
 //!
 //! The first change of a slot after a checkpoint copies the slot's previous state into the log. A
 //! stamp for each slot says whether it is in the log since the last checkpoint; so a further change
@@ -7,6 +7,7 @@
 //! The log has two queues: which slot changed and what version it had, in 8 bytes; and the values of
 //! those slots that had one. So an insertion takes no room for a value. A third queue has the marks:
 //! for each checkpoint that is kept, where its part of the log begins, and the numbers of the slab.
+//! The slabs of a [group](super::SlabGroup) have marks with the same numbers, one for each checkpoint.
 //!
 //! # Invariants
 //!
@@ -15,8 +16,8 @@
 //!   is in the log after the last mark exactly once, with the state that it had at the mark, or it
 //!   was not used then. For each older mark, the same holds of the state at the next mark and of the
 //!   log between the two. Without a mark there is nothing in the log.
-//! * `untouched-free`: a slot that the log has without a value was free at its mark. If the log after
-//!   the last mark has `n` of them, all but the last `n` of the free indices at the mark are still
+//! * `untouched-free`: of a slab. A slot that the log has without a value was free at its mark. If
+//!   the log after the last mark has `n` of them, all but the last `n` of the free indices at the mark are still
 //!   where they were, at the bottom of the stack, and their slots do not have the current stamp;
 //!   the slots of all indices above have it. The log has the `n` in the order in which they were
 //!   popped.
@@ -28,7 +29,6 @@
 use core::panic::RefUnwindSafe;
 
 use crate::error::AllocError;
-use crate::raw::atomic::{Count, Ordering};
 use crate::raw::deque::Deque;
 use crate::raw::memory;
 use crate::raw::row::Row;
@@ -43,19 +43,32 @@ struct Change {
 }
 
 /// The state of the slab at a checkpoint, apart from its slots.
-#[derive(Clone, Copy)]
-pub(super) struct Mark {
-    pub(super) number: u64,
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    /// The number of the checkpoint.
+    number: u64,
     /// The ends of the two queues.
     changes: u64,
     values: u64,
+    pub(super) numbers: Numbers,
+}
+
+/// The numbers of a slab or of a secondary slab that are not those of its slots.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Numbers {
     pub(super) used: u32,
+    /// The indices on the stack.
     pub(super) free: u32,
-    pub(super) retired: u32,
+    /// The retired slots of a slab; the slots without an entry of a secondary slab.
+    pub(super) others: u32,
 }
 
 /// The undo log of a slab: see the [module](self).
-pub(super) struct UndoLog<T: Copy> {
+#[expect(
+    missing_debug_implementations,
+    reason = "only public for a sealed trait"
+)]
+pub struct UndoLog<T: Copy> {
     changes: Deque<Change>,
     values: Deque<T>,
     marks: Deque<Mark>,
@@ -65,10 +78,6 @@ pub(super) struct UndoLog<T: Copy> {
     stamp: u32,
     /// The slot whose stamp was cleared last.
     cleared: usize,
-    /// The number of this slab, from 1 on; 0 before its first checkpoint.
-    slab: usize,
-    /// The number of the next checkpoint.
-    next: u64,
 }
 
 // SAFETY: the stamps are its own, like the queues.
@@ -78,10 +87,6 @@ unsafe impl<T: Copy + Sync> Sync for UndoLog<T> {}
 
 // By reference nothing is changed: a panic leaves nothing half done.
 impl<T: Copy + RefUnwindSafe> RefUnwindSafe for UndoLog<T> {}
-
-/// How many slabs have had a checkpoint. Where pointers have 32 bits the number can start again,
-/// and a checkpoint can be mistaken for one of another slab: no memory safety depends on it.
-static SLABS: Count = Count::new(0);
 
 impl<T: Copy> UndoLog<T> {
     /// An empty log, whose memory is allocated globally.
@@ -111,8 +116,6 @@ impl<T: Copy> UndoLog<T> {
             stamps: Row::new(stamps),
             stamp: 1,
             cleared: 0,
-            slab: 0,
-            next: 0,
         }
     }
 
@@ -122,12 +125,30 @@ impl<T: Copy> UndoLog<T> {
         self.stamps.get(index) == Some(self.stamp)
     }
 
-    /// Logs a slot with a value, before it changes.
+    /// Logs a slot, before it changes, with its value if it has one.
+    ///
+    /// # Errors
+    ///
+    /// If memory for the log is refused: nothing has changed.
+    #[inline(always)]
+    pub(super) fn try_log(
+        &mut self,
+        index: usize,
+        version: u32,
+        value: Option<&T>,
+    ) -> Result<(), AllocError> {
+        if self.is_logged(index) {
+            return Ok(());
+        }
+        self.try_log_first(index, version, value)
+    }
+
+    /// Logs a slot, before it changes, like [`try_log`](Self::try_log); aborts if memory is refused.
     #[inline(always)]
     #[track_caller]
-    pub(super) fn log_value(&mut self, index: usize, version: u32, value: &T) {
-        if !self.is_logged(index) {
-            self.log_first(index, version | 1, Some(value));
+    pub(super) fn log(&mut self, index: usize, version: u32, value: Option<&T>) {
+        if let Err(error) = self.try_log(index, version, value) {
+            memory::fail(error);
         }
     }
 
@@ -135,15 +156,17 @@ impl<T: Copy> UndoLog<T> {
     ///
     /// # Panics
     ///
-    /// If its slot is not used; aborts if the allocator refuses. Nothing has changed then.
-    #[inline]
-    #[track_caller]
-    pub(super) fn log_first(&mut self, index: usize, version: u32, value: Option<&T>) {
+    /// If the slot is not used. Nothing has changed then.
+    #[inline(always)]
+    fn try_log_first(
+        &mut self,
+        index: usize,
+        version: u32,
+        value: Option<&T>,
+    ) -> Result<(), AllocError> {
         debug_assert!((version % 2 == 1) == value.is_some());
         if self.marks.len() > 0 {
-            if let Err(error) = self.try_reserve_changes(1) {
-                memory::fail(error);
-            }
+            self.try_reserve_changes(1, value.is_some().into())?;
         }
         // Before the queues: it panics if there is no stamp.
         self.stamps.set(index, self.stamp);
@@ -154,21 +177,26 @@ impl<T: Copy> UndoLog<T> {
                 self.values.push(*value);
             }
         }
+        Ok(())
     }
 
-    /// Stamps the first slot that is not used, so that no change of it is logged until the next
-    /// mark: rewinding ends the use of the slot.
+    /// Stamps the slots from `used` to `end`, which are not used, so that no change of them is
+    /// logged until the next mark: rewinding ends the use of these slots.
+    ///
+    /// # Errors
+    ///
+    /// If memory for the stamps is refused: nothing has changed.
     #[inline(always)]
-    #[track_caller]
-    pub(super) fn stamp_fresh(&mut self, used: usize) {
-        if used < self.stamps.len() {
-            self.stamps.set(used, self.stamp);
-        } else {
-            if let Err(error) = self.try_reserve_stamps(used + 1) {
-                memory::fail(error);
+    pub(super) fn try_stamp_fresh(&mut self, used: usize, end: usize) -> Result<(), AllocError> {
+        self.try_reserve_stamps(end)?;
+        for index in used..end {
+            if index < self.stamps.len() {
+                self.stamps.set(index, self.stamp);
+            } else {
+                self.stamps.push(self.stamp);
             }
-            self.stamps.push(self.stamp);
         }
+        Ok(())
     }
 
     #[inline(always)]
@@ -179,21 +207,42 @@ impl<T: Copy> UndoLog<T> {
         self.stamps.try_reserve(slots)
     }
 
-    /// Makes room for one change of a slab with this many used slots.
+    /// Makes room for this many changes more, of which this many are of slots with a value.
     #[inline(always)]
-    pub(super) fn try_reserve_change(&mut self, used: usize) -> Result<(), AllocError> {
-        self.try_reserve_stamps(used + 1)?;
+    pub(super) fn try_reserve_changes(
+        &mut self,
+        changes: usize,
+        values: usize,
+    ) -> Result<(), AllocError> {
+        self.changes.try_reserve(changes)?;
+        self.values.try_reserve(values)
+    }
+
+    /// Makes room for this many changes more before the next mark: without a mark none is logged.
+    pub(super) fn try_reserve_each(
+        &mut self,
+        changes: usize,
+        values: usize,
+    ) -> Result<(), AllocError> {
         match self.marks.len() {
             0 => Ok(()),
-            _ => self.try_reserve_changes(1),
+            _ => self.try_reserve_changes(changes, values),
         }
     }
 
-    /// Makes room for this many changes more.
-    #[inline(always)]
-    pub(super) fn try_reserve_changes(&mut self, changes: usize) -> Result<(), AllocError> {
-        self.changes.try_reserve(changes)?;
-        self.values.try_reserve(changes)
+    /// Makes room for this many marks more.
+    pub(super) fn try_reserve_marks(&mut self, marks: usize) -> Result<(), AllocError> {
+        self.marks.try_reserve(marks)
+    }
+
+    /// Frees the memory that no change, mark or used slot needs. Keeps it if the source refuses the
+    /// smaller block.
+    pub(super) fn shrink_to_fit(&mut self, used: usize) {
+        self.changes.shrink_to_fit();
+        self.values.shrink_to_fit();
+        self.marks.shrink_to_fit();
+        self.stamps.truncate(used);
+        self.stamps.shrink_to_fit();
     }
 
     /// Begins another stamp, which no slot has (`stamped-slots`).
@@ -221,51 +270,36 @@ impl<T: Copy> UndoLog<T> {
         Ok(())
     }
 
-    /// Adds a mark, and returns its number.
-    ///
-    /// # Errors
-    ///
-    /// If the source refuses: nothing has changed.
-    pub(super) fn try_mark(
-        &mut self,
-        used: usize,
-        free: usize,
-        retired: u32,
-    ) -> Result<u64, AllocError> {
-        self.marks.try_reserve(1)?;
-        if self.slab == 0 {
-            // Relaxed: each number is taken once, and no other memory is published with it.
-            self.slab = SLABS.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
-        }
-        let number = self.next;
-        self.next += 1;
+    /// Adds a mark, for which [room was made](Self::try_reserve_marks).
+    pub(super) fn mark(&mut self, number: u64, numbers: Numbers) {
         self.marks.push(Mark {
             number,
             changes: self.changes.end(),
             values: self.values.end(),
-            used: used as u32,
-            free: free as u32,
-            retired,
+            numbers,
         });
         self.begin_stamp();
-        Ok(number)
-    }
-
-    /// The number of the slab; 0 before its first mark.
-    pub(super) fn slab(&self) -> usize {
-        self.slab
     }
 
     pub(super) fn last_mark(&self) -> Option<Mark> {
         self.marks.last()
     }
 
-    /// Returns `true` if a mark has this number. O(newer marks).
-    pub(super) fn has_mark(&self, number: u64) -> bool {
+    /// Returns the number of the last mark if a slab with these numbers is as it was then.
+    pub(super) fn unchanged_since(&self, numbers: Numbers) -> Option<u64> {
+        let last = self.last_mark()?;
+        let unchanged = last.numbers == numbers && last.changes == self.changes.end();
+        unchanged.then_some(last.number)
+    }
+
+    /// Returns how many marks are newer than the one with this number, if there is one. O(newer
+    /// marks).
+    pub(super) fn newer_than(&self, number: u64) -> Option<usize> {
         // The numbers of marks rise, so the first that is not newer decides.
         let newest_first = (0..self.marks.len()).rev().map(|at| self.marks.get(at));
-        let found = newest_first.flatten().find(|mark| mark.number <= number);
-        found.is_some_and(|mark| mark.number == number)
+        let mut marks = newest_first.flatten().enumerate();
+        let (newer, mark) = marks.find(|(_, mark)| mark.number <= number)?;
+        (mark.number == number).then_some(newer)
     }
 
     /// Drops the last mark, after which nothing is logged any more.
@@ -331,9 +365,8 @@ impl<T: Copy> UndoLog<T> {
 /// The check of the invariants.
 #[cfg(any(test, fuzzing))]
 impl<T: Copy> UndoLog<T> {
-    /// Panics if an invariant does not hold of a slab with this many used slots, of which these are
-    /// on the stack.
-    pub(super) fn check(&self, used: usize, free: &[u32]) {
+    /// Panics if an invariant of a log does not hold for this many used slots.
+    pub(super) fn check(&self, used: usize) {
         assert!(self.stamps.len() >= used, "stamped-slots");
         let Some(mark) = self.last_mark() else {
             assert_eq!(
@@ -348,14 +381,21 @@ impl<T: Copy> UndoLog<T> {
         for change in (since..self.changes.len()).filter_map(|at| self.changes.get(at)) {
             assert!(slots.insert(change.index), "logged-once: twice");
             assert!(self.is_logged(change.index as usize), "logged-once: stamp");
-            assert!(change.index < mark.used, "logged-once: not used");
+            assert!(change.index < mark.numbers.used, "logged-once: not used");
         }
-        for index in 0..mark.used {
+        for index in 0..mark.numbers.used {
             let is_logged = self.is_logged(index as usize);
             assert_eq!(is_logged, slots.contains(&index), "logged-once: {index}");
             assert!(is_logged || (index as usize) < used, "kept-capacity");
         }
-        let untouched = mark.free as usize - self.popped_since(mark);
+    }
+
+    /// Panics if `untouched-free` does not hold for these indices on the stack.
+    pub(super) fn check_free(&self, free: &[u32]) {
+        let Some(mark) = self.last_mark() else {
+            return;
+        };
+        let untouched = mark.numbers.free as usize - self.popped_since(mark);
         for (at, &index) in free.iter().enumerate() {
             let is_touched = self.is_logged(index as usize);
             assert_eq!(is_touched, at >= untouched, "untouched-free: {index}");
@@ -376,8 +416,7 @@ mod tests {
     #[test]
     fn no_slot_has_a_stamp_that_begins_again() {
         let mut log = UndoLog::<u64>::new();
-        log.try_mark(0, 0, 0).unwrap();
-        (0..5).for_each(|used| log.stamp_fresh(used));
+        log.try_stamp_fresh(0, 5).unwrap();
         let old = log.stamp;
         assert!((0..5).all(|slot| log.is_logged(slot)));
         // As many as slots, and not one less, clear all stamps.

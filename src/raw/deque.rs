@@ -136,7 +136,22 @@ impl<T: Copy> Deque<T> {
     #[inline(never)]
     fn try_grow(&mut self, additional: usize) -> Result<(), AllocError> {
         let least = self.len.saturating_add(additional);
-        let wanted = least.max(self.capacity.saturating_mul(2)).max(FIRST);
+        self.try_move_to(least.max(self.capacity.saturating_mul(2)).max(FIRST))
+    }
+
+    /// Frees the memory that no record needs. Keeps it if the source refuses the smaller block.
+    pub(crate) fn shrink_to_fit(&mut self) {
+        if self.len == 0 {
+            drop(self.block());
+            (self.start, self.head, self.capacity) = (NonNull::dangling(), 0, 0);
+        } else if self.len < self.capacity {
+            let _ = self.try_move_to(self.len);
+        }
+    }
+
+    /// Moves the records to a block for `wanted` of them, which are not fewer than there are.
+    fn try_move_to(&mut self, wanted: usize) -> Result<(), AllocError> {
+        debug_assert!(wanted >= self.len);
         let block = Block::allocate(Self::layout(wanted)?, &self.source)?;
         let start = block.leak_start().cast::<T>();
         let until_end = self.len.min(self.capacity - self.head);
@@ -235,6 +250,25 @@ mod tests {
         }
         deque.drop_before(40);
         assert_eq!((deque.len(), deque.bytes(), deque.pop()), (60, 0, Some(())));
+    }
+
+    #[test]
+    fn records_stay_when_the_memory_of_others_is_freed() {
+        let mut deque = Deque::new(Source::GLOBAL);
+        deque.shrink_to_fit();
+        deque.try_reserve(8).unwrap();
+        (0..8).for_each(|record: u64| deque.push(record));
+        deque.drop_before(6);
+        (8..11).for_each(|record| deque.push(record)); // around the end of the block
+        deque.shrink_to_fit();
+        assert_eq!((deque.bytes(), deque.end()), (5 * 8, 11));
+        assert!((0..5).all(|at| deque.get(at) == Some(6 + at as u64)));
+        deque.drop_before(11);
+        deque.shrink_to_fit();
+        assert_eq!((deque.bytes(), deque.last(), deque.end()), (0, None, 11));
+        deque.try_reserve(1).unwrap();
+        deque.push(11);
+        assert_eq!((deque.len(), deque.pop()), (1, Some(11)));
     }
 
     #[test]

@@ -92,6 +92,15 @@ impl Report {
         report
     }
 
+    /// The same of a container with this many bytes more from the same source.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn and_bytes(self, bytes: usize) -> Self {
+        Report {
+            bytes: self.bytes + bytes,
+            ..self
+        }
+    }
+
     /// The same of a container in a range of so many bytes, if it is in one.
     pub(crate) fn in_range(self, bytes: Option<usize>) -> Self {
         let range = bytes.map(|bytes| ReservedRange {

@@ -84,15 +84,42 @@ impl<T: Copy> Row<T> {
             if wanted <= self.capacity.get() {
                 continue;
             }
-            let start = block.leak_start().cast::<T>();
-            // SAFETY: distinct blocks, both with room for the entries (`row-entries`).
-            unsafe { start.copy_from_nonoverlapping(self.start.get(), self.len.get()) };
-            let old = self.block();
-            self.start.set(start);
-            self.capacity.set(wanted);
-            drop(old);
+            self.move_to(block, wanted);
         }
         Ok(())
+    }
+
+    /// Moves the entries, of which there are at most `capacity`, to a block laid out for that many.
+    fn move_to(&self, block: Block, capacity: usize) {
+        assert!(self.len.get() <= capacity);
+        let start = block.leak_start().cast::<T>();
+        // SAFETY: distinct blocks, both with room for the entries (`row-entries`).
+        unsafe { start.copy_from_nonoverlapping(self.start.get(), self.len.get()) };
+        let old = self.block();
+        self.start.set(start);
+        self.capacity.set(capacity);
+        drop(old);
+    }
+
+    /// Keeps the first `len` entries, or all if there are fewer.
+    pub(crate) fn truncate(&self, len: usize) {
+        self.len.set(self.len.get().min(len));
+    }
+
+    /// Frees the memory that no entry needs. Keeps it if the source refuses the smaller block.
+    pub(crate) fn shrink_to_fit(&mut self) {
+        let len = self.len.get();
+        if len == 0 {
+            let old = self.block();
+            self.start.set(NonNull::dangling());
+            self.capacity.set(0);
+            drop(old);
+        } else if len < self.capacity.get() {
+            let layout = Self::layout(len);
+            if let Ok(Ok(block)) = layout.map(|layout| Block::allocate(layout, &self.source)) {
+                self.move_to(block, len);
+            }
+        }
     }
 
     /// Bytes of the array.
@@ -149,6 +176,24 @@ mod tests {
         let bytes = row.bytes();
         assert!(row.try_reserve(usize::MAX).is_err());
         assert_eq!((row.get(0), row.bytes()), (Some(7), bytes));
+    }
+
+    #[test]
+    fn entries_stay_when_the_memory_of_others_is_freed() {
+        let mut row = Row::new(Source::GLOBAL);
+        row.shrink_to_fit();
+        row.try_reserve(10).unwrap();
+        (0..7_u32).for_each(|entry| row.push(entry));
+        row.truncate(9);
+        row.truncate(3);
+        row.shrink_to_fit();
+        assert_eq!((row.bytes(), row.get(2), row.get(3)), (12, Some(2), None));
+        row.truncate(0);
+        row.shrink_to_fit();
+        assert_eq!((row.bytes(), row.get(0)), (0, None));
+        row.try_reserve(1).unwrap();
+        row.push(7);
+        assert_eq!(row.get(0), Some(7));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use flatslab::key_slab::{CheckpointSlab, InsertAtError, SecondarySlab};
+use flatslab::key_slab::{Checkpoint, CheckpointSlab, InsertAtError, SecondarySlab, SlabGroup};
 use flatslab::{
     AllocError, BoundedKeySlab, BoundedSlab, BuildError, GenKey, Key, KeySlab, Slab, Slot,
 };
@@ -506,49 +506,109 @@ fn a_snapshot_that_gets_no_memory_leaves_an_empty_slab() {
     });
 }
 
+/// A slab and entries of its values, under one list of checkpoints.
+type World = SlabGroup<(KeySlab<Wide, GenKey>, SecondarySlab<Wide, GenKey>)>;
+
+/// Every change that a group's slabs offer in a form that returns an error. Returns the checkpoint
+/// that was taken.
+fn try_change(world: &mut World, number: u64) -> Result<Option<Checkpoint>, ()> {
+    if number % 13 == 0 {
+        return world.try_checkpoint().map(Some).map_err(|_| ());
+    }
+    let (slab, entries) = world.parts_mut();
+    let key = slab.keys().nth(number as usize % slab.len().max(1));
+    let entry = entries.iter().next().map(|(key, _)| key);
+    let new = wide(number);
+    let done = match (number % 13, key, entry) {
+        (1 | 5, ..) => slab.try_insert(new).is_ok(),
+        (2, ..) => slab
+            .try_vacant_entry()
+            .map(|entry| entry.insert(new))
+            .is_ok(),
+        (3 | 6 | 9, Some(key), _) => entries.try_insert(slab, key, new).is_ok(),
+        (4, Some(key), _) => slab.try_remove(key).is_ok(),
+        (7, _, Some(key)) => entries.try_remove(key).is_ok(),
+        (8, Some(key), _) => slab.try_get_mut(key).map(|value| *value = new).is_ok(),
+        (10, _, Some(key)) => entries.try_get_mut(key).map(|value| *value = new).is_ok(),
+        (11, ..) => match number / 13 % 4 {
+            0 => slab
+                .try_iter_mut()
+                .map(|all| all.for_each(|(_, it)| *it = new))
+                .is_ok(),
+            1 => entries
+                .try_iter_mut()
+                .map(|all| all.for_each(|(_, it)| *it = new))
+                .is_ok(),
+            2 => slab.try_retain(|key, _| key.index() % 3 > 0).is_ok(),
+            _ => entries.try_retain(|key, _| key.index() % 4 > 0).is_ok(),
+        },
+        (12, ..) if number % 5 == 0 => slab.try_clear().is_ok(),
+        (12, ..) if number % 7 == 0 => entries.try_clear().is_ok(),
+        _ => true,
+    };
+    if done { Ok(None) } else { Err(()) }
+}
+
 #[test]
-fn a_checkpoint_slab_whose_log_is_refused_is_what_it_was() {
+fn a_group_whose_logs_are_refused_is_what_it_was() {
     without_leak(|| {
-        let mut slab: CheckpointSlab<Wide, GenKey> = CheckpointSlab::with_key();
+        let mut world = World::from((KeySlab::with_key(), SecondarySlab::new()));
+        let copy = |world: &World| (world.parts().0.clone(), world.parts().1.clone());
         let mut states = Vec::new();
         let mut failures = 0;
-        for number in 0..amount(200, 30) {
-            let (state, logged) = (slab.clone(), slab.logged_changes());
+        for number in 0..amount(400, 60) {
+            let (state, logged) = (copy(&world), world.logged_changes());
             for fuse in 0.. {
-                let done = with_fuse(fuse, || match number % 3 {
-                    0 => slab.try_checkpoint().map(Some).map_err(|_| ()),
-                    1 => slab.try_insert(wide(number)).map(|_| None).map_err(|_| ()),
-                    _ => (slab.try_vacant_entry().map_err(|_| ())).map(|entry| {
-                        entry.insert(wide(number));
-                        None
-                    }),
-                });
-                if let Ok(checkpoint) = done {
+                if let Ok(checkpoint) = with_fuse(fuse, || try_change(&mut world, number)) {
                     states.extend(checkpoint.map(|it| (it, state)));
                     break;
                 }
                 failures += 1;
-                assert_eq!((&*slab, slab.logged_changes()), (&state, logged));
-            }
-            // Room that was made is enough.
-            if number % 5 == 0 {
-                slab.try_reserve_changes(slab.len()).unwrap();
-                let keys: Vec<_> = slab.keys().collect();
-                assert!(with_fuse(0, || slab.try_reserve_changes(keys.len())).is_ok());
-                with_fuse(0, || {
-                    slab.values_mut().for_each(|value| *value = wide(number));
-                    for key in keys.iter().step_by(2) {
-                        slab.remove(*key);
-                    }
-                });
+                assert_eq!(
+                    (copy(&world), world.logged_changes()),
+                    (state.clone(), logged)
+                );
             }
         }
         assert!(failures > amount(10, 5), "{failures}");
         for (checkpoint, state) in states.into_iter().rev() {
-            with_fuse(0, || slab.rewind(checkpoint));
-            assert_eq!(*slab, state);
+            with_fuse(0, || world.rewind(checkpoint));
+            assert_eq!(copy(&world), state);
         }
     });
+}
+
+#[test]
+fn a_slab_with_a_free_slot_does_not_ask_for_memory_that_it_does_not_need() {
+    // A full slab refuses, without a word to the allocator.
+    let mut slab = CheckpointSlab::from(BoundedKeySlab::<u64>::with_capacity(4));
+    let keys: Vec<_> = (0..4)
+        .map(|number| slab.try_insert(number).unwrap())
+        .collect();
+    slab.checkpoint();
+    without_memory(|| assert!(slab.try_insert(4).is_err() && slab.try_vacant_entry().is_err()));
+    // A slot that was changed since the checkpoint is logged, so it needs no memory.
+    slab.remove(keys[2]);
+    without_memory(|| {
+        assert_eq!(slab.try_insert(5).unwrap(), keys[2]);
+        slab.remove(keys[2]);
+        let entry = slab.try_vacant_entry().unwrap();
+        assert_eq!(*entry.insert(6), 6);
+    });
+    // A slot without a value needs no room for one: of 8 changes, as many as the first block has.
+    let mut slab = CheckpointSlab::from(BoundedKeySlab::<[u64; 100]>::with_capacity(9));
+    let keys: Vec<_> = (0..9)
+        .map(|it| slab.try_insert([it; 100]).unwrap())
+        .collect();
+    keys.iter().for_each(|&key| {
+        slab.remove(key);
+    });
+    slab.checkpoint();
+    let bytes = slab.log_bytes();
+    (0..8).for_each(|it| {
+        slab.try_insert([it; 100]).unwrap();
+    });
+    assert!(slab.log_bytes() < bytes + 100 * 8);
 }
 
 #[test]

@@ -27,6 +27,8 @@ mod pools;
 #[cfg(not(each_run))]
 mod programs;
 mod remembering;
+#[cfg(not(each_run))]
+mod reserving;
 #[cfg(target_has_atomic = "64")]
 #[cfg(not(each_run))]
 mod sync;

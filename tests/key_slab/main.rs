@@ -13,6 +13,7 @@ mod detach;
 mod formats;
 mod generations;
 mod golden;
+mod groups;
 mod iteration;
 mod many;
 mod model;

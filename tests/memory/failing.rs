@@ -332,7 +332,7 @@ fn a_refused_chunk_loses_no_slot_and_no_stretch_that_is_touched_ahead() {
 fn a_log_whose_memory_fails_is_rewound() {
     type Log = CheckpointSlab<u64, GenKey>;
     let changes: [fn(&mut Log); 6] = [
-        Log::clear,
+        |slab| slab.clear(),
         |slab| slab.retain(|_, number| number % 2 == 0),
         |slab| slab.values_mut().for_each(|number| *number += 1),
         |slab| {
@@ -367,7 +367,7 @@ fn a_log_whose_memory_fails_is_rewound() {
             let _ = unless_it_panics(|| change(&mut slab));
             without_fault(|| {
                 slab.rewind(checkpoint);
-                assert_eq!(*slab, state);
+                assert_eq!(**slab, state);
                 let mut state = state;
                 for number in 0..60 {
                     assert_eq!(slab.insert(number), state.insert(number));

@@ -1,0 +1,939 @@
+//! Slabs whose changes are logged, so that a [group](super::SlabGroup) can undo them.
+//!
+//! A change is logged *before* it is made, and all memory for it is reserved before that. A slot may
+//! be logged and then not change: a rewind writes the same state back. So the log stays correct if
+//! the allocator refuses, if the user's key type panics, or if an entry is dropped.
+
+use core::error::Error;
+use core::fmt;
+use core::iter::FusedIterator;
+use core::marker::PhantomData;
+use core::ops::{Deref, Index, IndexMut};
+use core::ptr::NonNull;
+
+use super::cell::{Cell, RETIRED};
+use super::iter::{Iter, Walk};
+use super::key::{Inside, SlabKey};
+use super::undo_log::{Mark, Numbers, UndoLog};
+use super::{Growable, InKeys, PlainSlab, Storage, VacantEntry, missing};
+use crate::error::{AllocError, DisjointError, FullError};
+use crate::key::Key;
+use crate::raw::memory;
+
+#[cfg(doc)]
+use super::{CheckpointSlab, KeySlab, SecondarySlab, SlabGroup};
+
+/// A slab, or a secondary slab, with the log of its changes: what a [`SlabGroup`] lends.
+///
+/// [`LoggedSlab`] and [`LoggedSecondary`](super::LoggedSecondary) are its two forms. It has the
+/// methods that change values; those that only read are those of the slab itself, through [`Deref`].
+///
+/// The type has no size (`X` is always `[()]`), like `str`: it exists only behind a reference. So no
+/// slab of a group can be replaced, or swapped with another one, without its checkpoints.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::KeySlab;
+/// use flatslab::key_slab::{LoggedSlab, SlabGroup};
+///
+/// fn step(numbers: &mut LoggedSlab<u64>) {
+///     numbers.values_mut().for_each(|number| *number += 1);
+/// }
+///
+/// let mut group = SlabGroup::from((KeySlab::new(), KeySlab::new()));
+/// let (one, two) = group.parts_mut();
+/// let key = one.insert(7);
+/// step(one);
+/// step(two);
+/// assert_eq!((one[key], two.len()), (8, 0));
+/// ```
+pub struct Logged<C: Undo, X: ?Sized = [()]> {
+    pub(super) slab: C,
+    pub(super) log: UndoLog<C::Value>,
+    _without_a_size: X,
+}
+
+/// A slab of `Copy` values whose changes are [logged](Logged): of a [`SlabGroup`], or of a
+/// [`CheckpointSlab`].
+pub type LoggedSlab<T, K = Key, S = Growable> = Logged<PlainSlab<T, K, S>>;
+
+/// A container whose changes a log can undo.
+pub trait Undo: Sized {
+    type Value: Copy;
+
+    /// Returns an empty log for this slab. Aborts if memory for the stamps is refused.
+    fn new_log(&mut self) -> UndoLog<Self::Value>;
+
+    fn numbers(&self) -> Numbers;
+
+    /// Undoes the changes since the last mark, which this is. No user code runs: values are `Copy`,
+    /// and no key is made.
+    fn undo(&mut self, log: &mut UndoLog<Self::Value>, mark: Mark);
+}
+
+/// The reason why a value was not changed. Nothing has changed.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::Key;
+/// use flatslab::key_slab::{ChangeError, CheckpointSlab};
+///
+/// let mut slab = CheckpointSlab::<u64>::new();
+/// assert_eq!(slab.try_get_mut(Key::NONE), Err(ChangeError::Missing));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeError {
+    /// There is no value with this key.
+    Missing,
+    /// Memory for the log was refused.
+    NoMemory(AllocError),
+}
+
+impl fmt::Display for ChangeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ChangeError::Missing => f.write_str("no value has this key"),
+            ChangeError::NoMemory(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for ChangeError {}
+
+impl From<AllocError> for ChangeError {
+    fn from(error: AllocError) -> Self {
+        ChangeError::NoMemory(error)
+    }
+}
+
+impl<C: Undo> Logged<C, [(); 0]> {
+    #[track_caller]
+    pub(super) fn new(mut slab: C) -> Self {
+        let log = slab.new_log();
+        Logged {
+            slab,
+            log,
+            _without_a_size: [],
+        }
+    }
+}
+
+impl<T: Copy, K: SlabKey> Logged<PlainSlab<T, K, Growable>, [(); 0]> {
+    pub(super) const fn empty() -> Self {
+        Logged {
+            slab: PlainSlab::with_key(),
+            log: UndoLog::new(),
+            _without_a_size: [],
+        }
+    }
+}
+
+impl<C: Undo> Logged<C> {
+    /// Reserves memory in the log for at least `changes` more changes, which then do not allocate
+    /// for it; never panics or aborts.
+    ///
+    /// Call it before the first frame, with the number of checkpoints that are kept times the
+    /// number of slots that change between two of them. Insertions into new slots also need stamps,
+    /// for which `reserve` makes room.
+    ///
+    /// # Complexity
+    ///
+    /// O(changes in the log) if the log grows, otherwise O(1).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the bytes would exceed `isize::MAX`, or if the allocator refuses; no
+    /// value has changed then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::key_slab::CheckpointSlab::<u64>::new();
+    /// slab.try_reserve_changes(8 * 1000)?;
+    /// assert!(slab.try_reserve_changes(usize::MAX).is_err());
+    /// # Ok::<(), flatslab::AllocError>(())
+    /// ```
+    pub fn try_reserve_changes(&mut self, changes: usize) -> Result<(), AllocError> {
+        self.log.try_reserve_changes(changes, changes)
+    }
+}
+
+impl<C: Undo> Deref for Logged<C> {
+    type Target = C;
+
+    #[inline]
+    fn deref(&self) -> &C {
+        &self.slab
+    }
+}
+
+impl<T: Copy, K: SlabKey, S: Storage> Undo for PlainSlab<T, K, S> {
+    type Value = T;
+
+    #[track_caller]
+    fn new_log(&mut self) -> UndoLog<T> {
+        if self.wraps && self.retired > 0 {
+            self.free_retired();
+        }
+        let mut log = UndoLog::new_in(self.cells.source());
+        // A slab that cannot grow allocates nothing later, so its stamps are allocated now.
+        let slots = if S::BOUNDED {
+            self.capacity()
+        } else {
+            self.used
+        };
+        if let Err(error) = log.try_add_stamps(slots) {
+            memory::fail(error);
+        }
+        log
+    }
+
+    fn numbers(&self) -> Numbers {
+        Numbers {
+            used: self.used as u32,
+            free: self.cells.len() as u32,
+            others: self.retired,
+        }
+    }
+
+    /// The slots that were free are pushed back as they were popped (`untouched-free`).
+    fn undo(&mut self, log: &mut UndoLog<T>, mark: Mark) {
+        let at_mark = mark.numbers;
+        self.cells
+            .truncate(at_mark.free as usize - log.popped_since(mark));
+        let used = at_mark.used as usize;
+        assert!(used <= self.capacity(), "kept-capacity");
+        // Only after `clear`. Each of them is in the log (`kept-capacity`).
+        self.create_up_to(used);
+        self.used = used;
+        self.retired = at_mark.others;
+        while let Some((index, version, value)) = log.pop_since(mark) {
+            debug_assert!(index < used && (version % 2 == 1) == value.is_some());
+            let vacant = version & !1;
+            // SAFETY: the slot was used at the mark (`logged-once`), so its cell exists again; it is
+            // vacant when it is filled, with an odd version. If it was free, it is not on the stack,
+            // and there is room: that has only the free slots that the log does not have
+            // (`untouched-free`) and those pushed here, and the log has it once.
+            unsafe {
+                let cell: NonNull<K::Cell<T>> = self.place(index);
+                if cell.as_ref().is_occupied() {
+                    let _: T = K::Cell::vacate(cell, vacant);
+                } else {
+                    K::Cell::<T>::write_vacant(cell, vacant);
+                }
+                match value {
+                    Some(value) => K::Cell::fill(cell, version, value),
+                    None => self.cells.push(index),
+                }
+            }
+        }
+    }
+}
+
+impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
+    /// Frees the retired slots, whose generations wrap: so no slot changes in `clear` that has no
+    /// value and is not on the stack.
+    #[cold]
+    fn free_retired(&mut self) {
+        for index in 0..self.used {
+            // SAFETY: by `used-cells` the cell exists. A vacant one of this version is not on the
+            // stack (`vacant-stack`), and there is room for it.
+            unsafe {
+                let cell: NonNull<K::Cell<T>> = self.place(index);
+                if cell.as_ref().version() == RETIRED {
+                    K::Cell::<T>::write_vacant(cell, 0);
+                    self.cells.push(index);
+                }
+            }
+        }
+        self.retired = 0;
+    }
+}
+
+impl<T: Copy, K: SlabKey> LoggedSlab<T, K> {
+    /// Inserts a value into a free slot, and returns its key.
+    ///
+    /// # Complexity
+    ///
+    /// Amortised O(1), as for a [`KeySlab`]; the log may grow too.
+    ///
+    /// # Panics
+    ///
+    /// Panics or aborts where [`KeySlab::insert`](PlainSlab::insert) does, or if memory for the log
+    /// is refused. [`try_insert`](Self::try_insert) returns the value instead.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
+    /// let checkpoint = slab.checkpoint();
+    /// let key = slab.insert(7);
+    /// slab.rewind(checkpoint);
+    /// assert!(!slab.contains(key));
+    /// assert_eq!(slab.insert(8), key);
+    /// ```
+    #[inline]
+    #[track_caller]
+    #[doc(alias("insert_key", "emplace", "push", "alloc"))]
+    pub fn insert(&mut self, value: T) -> K {
+        if let Err(error) = self.try_log_next() {
+            memory::fail(error);
+        }
+        self.slab.insert(value)
+    }
+}
+
+impl<T: Copy, K: SlabKey, S: Storage> LoggedSlab<T, K, S> {
+    /// Logs the slot that the next insertion fills, if it will be: a full slab that cannot grow
+    /// refuses by itself.
+    #[inline(always)]
+    fn try_log_next(&mut self) -> Result<(), AllocError> {
+        let slab = &self.slab;
+        match slab.cells.top() {
+            Some(index) if self.log.is_logged(index) => Ok(()),
+            Some(index) => {
+                // SAFETY: by `vacant-stack` a vacant cell.
+                let version = unsafe { slab.place(index).as_ref().version() };
+                self.log.try_log(index, version, None)
+            }
+            None if S::BOUNDED && slab.used == slab.capacity() => Ok(()),
+            None => self.log.try_stamp_fresh(slab.used, slab.used + 1),
+        }
+    }
+
+    /// Reserves memory for at least `additional` more values, for their stamps, and in the log for
+    /// those of them that will be in slots that are free now.
+    ///
+    /// The next `additional` insertions then allocate nothing, if no checkpoint is taken before them.
+    /// [`try_reserve_changes`](Logged::try_reserve_changes) reserves for the time after it.
+    ///
+    /// # Complexity
+    ///
+    /// O(used slots) if the slab grows, otherwise O(1).
+    ///
+    /// # Panics
+    ///
+    /// Panics or aborts where [`KeySlab::reserve`](PlainSlab::reserve) does, and if a slab that cannot
+    /// grow has fewer free slots.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::key_slab::CheckpointSlab::<u64>::new();
+    /// slab.reserve(10_000);
+    /// assert!(slab.free_slots() >= 10_000);
+    /// ```
+    #[track_caller]
+    pub fn reserve(&mut self, additional: usize) {
+        if let Err(error) = self.try_reserve(additional) {
+            memory::fail(error);
+        }
+    }
+
+    /// Reserves memory for at least `additional` more values, like [`reserve`](Self::reserve); never
+    /// panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error where [`reserve`](Self::reserve) panics, or if the allocator refuses; no
+    /// value has changed then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::key_slab::CheckpointSlab::<u64>::new();
+    /// assert!(slab.try_reserve(usize::MAX).is_err());
+    /// ```
+    pub fn try_reserve(&mut self, additional: usize) -> Result<(), AllocError> {
+        if !S::BOUNDED {
+            self.slab.try_reserve_slots(additional)?;
+        } else if self.slab.free_slots() < additional {
+            let capacity = self.slab.capacity();
+            return Err(AllocError::Full { capacity });
+        }
+        self.log.try_reserve_stamps(self.slab.capacity())?;
+        let reused = additional.min(self.slab.cells.len());
+        self.log.try_reserve_each(reused, 0)
+    }
+
+    /// Inserts a value into a free slot, and returns its key. Never panics or aborts.
+    ///
+    /// # Complexity
+    ///
+    /// Amortised O(1), as for a [`KeySlab`]; the log may grow too.
+    ///
+    /// # Errors
+    ///
+    /// Returns the value if no slot is free and the slab cannot grow, or if memory for the log is
+    /// refused.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{BoundedKeySlab, key_slab::CheckpointSlab};
+    ///
+    /// let mut slab = CheckpointSlab::from(BoundedKeySlab::with_capacity(1));
+    /// let key = slab.try_insert(7).unwrap();
+    /// assert_eq!(slab.try_insert(8).unwrap_err().into_inner(), 8);
+    /// assert_eq!(slab[key], 7);
+    /// ```
+    #[inline]
+    #[doc(alias("try_insert_key", "try_alloc"))]
+    pub fn try_insert(&mut self, value: T) -> Result<K, FullError<T>> {
+        match self.try_log_next() {
+            Ok(()) => self.slab.try_insert(value),
+            Err(_) => Err(FullError(value)),
+        }
+    }
+
+    /// Returns the entry of the slot that the next insertion fills, for a value that contains its
+    /// own key. Never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no slot is free and the slab cannot grow, or if memory for the log is
+    /// refused.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{Key, key_slab::CheckpointSlab};
+    ///
+    /// let mut slab = CheckpointSlab::<Key>::new();
+    /// let entry = slab.try_vacant_entry()?;
+    /// let key = entry.key();
+    /// assert_eq!(*entry.insert(key), key);
+    /// # Ok::<(), flatslab::AllocError>(())
+    /// ```
+    #[inline]
+    pub fn try_vacant_entry(&mut self) -> Result<VacantEntry<'_, T, K, S>, AllocError> {
+        self.try_log_next()?;
+        self.slab.try_vacant_entry()
+    }
+
+    /// Removes the value with this key, returns it, and frees its slot.
+    ///
+    /// # Complexity
+    ///
+    /// O(1), unless the log grows.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is no value with this key, where [`try_remove`](Self::try_remove) returns an
+    /// error. Aborts if memory for the log is refused.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
+    /// let key = slab.insert(7);
+    /// assert_eq!(slab.remove(key), 7);
+    /// ```
+    #[inline]
+    #[track_caller]
+    #[doc(alias("free", "erase", "remove_by_key", "release", "pop"))]
+    pub fn remove(&mut self, key: K) -> T {
+        let (index, version) = (key.index(), key.version());
+        let Some(cell) = self.slab.find(index, version) else {
+            missing(key)
+        };
+        // SAFETY: `find` says that the cell is occupied, and has this version. Not by `try_remove`:
+        // as a part of a `Result` the value would be copied once more.
+        unsafe {
+            let value = cell.as_ref().value();
+            self.log.log(index, version | 1, Some(value));
+            self.slab.vacate(index, version)
+        }
+    }
+
+    /// Removes the value with this key, returns it, and frees its slot. Never panics or aborts.
+    ///
+    /// # Complexity
+    ///
+    /// O(1), unless the log grows.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is no value with this key, or if memory for the log is refused;
+    /// nothing has changed then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::key_slab::{ChangeError, CheckpointSlab};
+    ///
+    /// let mut slab = CheckpointSlab::new();
+    /// let key = slab.insert(7);
+    /// assert_eq!(slab.try_remove(key), Ok(7));
+    /// assert_eq!(slab.try_remove(key), Err(ChangeError::Missing));
+    /// ```
+    #[inline]
+    #[doc(alias("try_remove_by_key", "take"))]
+    pub fn try_remove(&mut self, key: K) -> Result<T, ChangeError> {
+        let (index, version) = (key.index(), key.version());
+        let cell = self.slab.find(index, version).ok_or(ChangeError::Missing)?;
+        // SAFETY: `find` says that the cell is occupied, and has this version.
+        unsafe {
+            let value = cell.as_ref().value();
+            self.log.try_log(index, version | 1, Some(value))?;
+            Ok(self.slab.vacate(index, version))
+        }
+    }
+
+    /// Borrows the value with this key mutably, and logs its present state. Returns `None` if there
+    /// is no value, like [`get`](PlainSlab::get).
+    ///
+    /// The value is logged even if it is not changed afterwards. To read it, use
+    /// [`get`](PlainSlab::get).
+    ///
+    /// # Complexity
+    ///
+    /// O(1), unless the log grows.
+    ///
+    /// # Panics
+    ///
+    /// Aborts if memory for the log is refused, where [`try_get_mut`](Self::try_get_mut) returns an
+    /// error. It does not request any after [`try_reserve_changes`](Logged::try_reserve_changes).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
+    /// let key = slab.insert(7);
+    /// if let Some(value) = slab.get_mut(key) {
+    ///     *value += 1;
+    /// }
+    /// assert_eq!(slab[key], 8);
+    /// ```
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn get_mut(&mut self, key: K) -> Option<&mut T> {
+        match self.try_get_mut(key) {
+            Ok(value) => Some(value),
+            Err(ChangeError::Missing) => None,
+            Err(ChangeError::NoMemory(error)) => memory::fail(error),
+        }
+    }
+
+    /// Borrows the value with this key mutably, and logs its present state, like
+    /// [`get_mut`](Self::get_mut); never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is no value with this key, or if memory for the log is refused;
+    /// nothing has changed then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
+    /// let key = slab.insert(7);
+    /// *slab.try_get_mut(key)? += 1;
+    /// assert_eq!(slab[key], 8);
+    /// # Ok::<(), flatslab::key_slab::ChangeError>(())
+    /// ```
+    #[inline]
+    pub fn try_get_mut(&mut self, key: K) -> Result<&mut T, ChangeError> {
+        let (index, version) = (key.index(), key.version());
+        let mut cell = self.slab.find(index, version).ok_or(ChangeError::Missing)?;
+        // SAFETY: occupied, and borrowed as long as the slab is.
+        unsafe {
+            let value = cell.as_ref().value();
+            self.log.try_log(index, version | 1, Some(value))?;
+            Ok(cell.as_mut().value_mut())
+        }
+    }
+
+    /// Borrows several values mutably at once, and logs the present state of each.
+    ///
+    /// # Complexity
+    ///
+    /// O(`N`²), unless the log grows.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is no value with one of the keys, or if two keys refer to the same
+    /// value. Nothing is logged then.
+    ///
+    /// # Panics
+    ///
+    /// Aborts if memory for the log is refused. It does not request any after
+    /// [`try_reserve_changes`](Logged::try_reserve_changes).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
+    /// let (a, b) = (slab.insert(1), slab.insert(2));
+    /// let checkpoint = slab.checkpoint();
+    /// let [one, two] = slab.get_disjoint_mut([a, b]).unwrap();
+    /// core::mem::swap(one, two);
+    /// assert_eq!((slab[a], slab[b]), (2, 1));
+    /// slab.rewind(checkpoint);
+    /// assert_eq!((slab[a], slab[b]), (1, 2));
+    /// ```
+    #[track_caller]
+    #[doc(alias("get2_mut", "get_many_mut"))]
+    pub fn get_disjoint_mut<const N: usize>(
+        &mut self,
+        keys: [K; N],
+    ) -> Result<[&mut T; N], DisjointError> {
+        let mut places = [(0, 0); N];
+        let mut cells = [NonNull::<K::Cell<T>>::dangling(); N];
+        for (at, key) in keys.into_iter().enumerate() {
+            let (index, version) = (key.index(), key.version());
+            cells[at] = (self.slab.find(index, version)).ok_or(DisjointError::Missing)?;
+            if places[..at].iter().any(|&(other, _)| other == index) {
+                return Err(DisjointError::Overlapping);
+            }
+            places[at] = (index, version);
+        }
+        for (cell, (index, version)) in cells.iter().zip(places) {
+            // SAFETY: occupied; no value is borrowed yet.
+            let value = unsafe { cell.as_ref().value() };
+            self.log.log(index, version | 1, Some(value));
+        }
+        // SAFETY: the cells are occupied, distinct because their indices are, and borrowed
+        // as long as the slab is.
+        Ok(cells.map(|mut cell| unsafe { cell.as_mut().value_mut() }))
+    }
+
+    /// Returns an iterator over mutable references to the values, with their keys, in the order of
+    /// the slots. It logs each value that it yields.
+    ///
+    /// A loop over it that changes few of the values logs all of them: iterate over the slab, and
+    /// borrow the few with [`get_mut`](Self::get_mut).
+    ///
+    /// # Complexity
+    ///
+    /// O(slots up to the last value) for the whole iteration, and a copy of each value. The log may
+    /// grow.
+    ///
+    /// # Panics
+    ///
+    /// The iterator aborts if memory for the log is refused, where
+    /// [`try_iter_mut`](Self::try_iter_mut) returns an error.
+    ///
+    /// ```
+    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
+    /// slab.insert(7);
+    /// slab.insert(8);
+    /// slab.checkpoint();
+    /// for (_key, value) in slab.iter_mut().take(1) {
+    ///     *value += 1;
+    /// }
+    /// assert_eq!(slab.logged_changes(), 1);
+    /// ```
+    #[inline]
+    pub fn iter_mut(&mut self) -> CheckpointIterMut<'_, T, K> {
+        CheckpointIterMut::new(&mut self.slab, &mut self.log)
+    }
+
+    /// Returns an iterator over mutable references to the values, with their keys, like
+    /// [`iter_mut`](Self::iter_mut), which never panics or aborts: memory to log all values is
+    /// reserved first.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if memory for the log is refused; no value has changed then.
+    ///
+    /// ```
+    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
+    /// let key = slab.insert(7);
+    /// slab.try_iter_mut()?.for_each(|(_key, value)| *value += 1);
+    /// assert_eq!(slab[key], 8);
+    /// # Ok::<(), flatslab::AllocError>(())
+    /// ```
+    pub fn try_iter_mut(&mut self) -> Result<CheckpointIterMut<'_, T, K>, AllocError> {
+        self.log
+            .try_reserve_each(self.slab.len(), self.slab.len())?;
+        Ok(self.iter_mut())
+    }
+
+    /// Returns an iterator over mutable references to the values, in the order of the slots. It logs
+    /// each value that it yields, like [`iter_mut`](Self::iter_mut), and takes as long.
+    ///
+    /// ```
+    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
+    /// let key = slab.insert(7);
+    /// slab.values_mut().for_each(|value| *value += 1);
+    /// assert_eq!(slab[key], 8);
+    /// ```
+    #[inline]
+    pub fn values_mut(&mut self) -> impl ExactSizeIterator<Item = &mut T> + FusedIterator {
+        self.iter_mut().map(|(_key, value)| value)
+    }
+
+    /// Removes the values for which `keep` returns `false`, in the order of their slots.
+    ///
+    /// Unlike in [`retain`](PlainSlab::retain) of a [`KeySlab`], `keep` gets shared references, so
+    /// only the removed values are logged. If `keep` panics, the values that were not visited yet
+    /// stay.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots up to the last value), and a copy of each removed value. The log may grow.
+    ///
+    /// # Panics
+    ///
+    /// Aborts if memory for the log is refused, where [`try_retain`](Self::try_retain) returns an
+    /// error.
+    ///
+    /// ```
+    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
+    /// let (one, two) = (slab.insert(1), slab.insert(2));
+    /// slab.retain(|_key, value| *value > 1);
+    /// assert!(!slab.contains(one) && slab.contains(two));
+    /// ```
+    #[track_caller]
+    pub fn retain<F>(&mut self, mut keep: F)
+    where
+        F: FnMut(K, &T) -> bool,
+    {
+        let mut walk = Walk::new(&self.slab);
+        while let Some((index, cell)) = walk.next_cell() {
+            // SAFETY: an occupied cell of this slab (`walk-left`), and its slot; `keep` cannot
+            // reach the slab, and what is removed is what was visited.
+            unsafe {
+                let version = cell.as_ref().version();
+                let key = K::new(index, version | 1, Inside);
+                if !keep(key, cell.as_ref().value()) {
+                    let value = cell.as_ref().value();
+                    self.log.log(index, version | 1, Some(value));
+                    self.slab.vacate(index, version);
+                }
+            }
+        }
+    }
+
+    /// Removes the values for which `keep` returns `false`, like [`retain`](Self::retain); never
+    /// aborts: memory to log all values is reserved first.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if memory for the log is refused; `keep` was not called then.
+    ///
+    /// ```
+    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
+    /// let (one, two) = (slab.insert(1), slab.insert(2));
+    /// slab.try_retain(|_key, value| *value > 1)?;
+    /// assert!(!slab.contains(one) && slab.contains(two));
+    /// # Ok::<(), flatslab::AllocError>(())
+    /// ```
+    pub fn try_retain<F>(&mut self, keep: F) -> Result<(), AllocError>
+    where
+        F: FnMut(K, &T) -> bool,
+    {
+        self.log
+            .try_reserve_each(self.slab.len(), self.slab.len())?;
+        self.retain(keep);
+        Ok(())
+    }
+
+    /// Removes all values, and keeps all memory. The next keys are those of a
+    /// [cleared](PlainSlab::clear) [`KeySlab`].
+    ///
+    /// # Complexity
+    ///
+    /// O(used slots): each slot that was not logged since the last checkpoint is logged, with its
+    /// value if it has one. The log may grow. Without a checkpoint nothing is logged, and the call
+    /// takes as long as [`KeySlab::clear`](PlainSlab::clear).
+    ///
+    /// # Panics
+    ///
+    /// Aborts if memory for the log is refused, where [`try_clear`](Self::try_clear) returns an
+    /// error.
+    ///
+    /// ```
+    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
+    /// let key = slab.insert(7);
+    /// let checkpoint = slab.checkpoint();
+    /// slab.clear();
+    /// slab.rewind(checkpoint);
+    /// assert_eq!(slab[key], 7);
+    /// ```
+    #[track_caller]
+    pub fn clear(&mut self) {
+        let (slab, log) = (&self.slab, &mut self.log);
+        if log.marks() > 0 {
+            // As insertions would pop them.
+            for others in 0..slab.cells.len() {
+                let Some(index) = slab.cells.top_but(others) else {
+                    unreachable!("there are more")
+                };
+                // SAFETY: by `vacant-stack` a vacant cell.
+                let version = unsafe { slab.place(index).as_ref().version() };
+                log.log(index, version, None);
+            }
+            let mut walk = Walk::new(slab);
+            while let Some((index, cell)) = walk.next_cell() {
+                // SAFETY: an occupied cell of this slab (`walk-left`).
+                let (version, value) = unsafe { (cell.as_ref().version(), cell.as_ref().value()) };
+                log.log(index, version | 1, Some(value));
+            }
+        }
+        self.slab.clear();
+    }
+
+    /// Removes all values, like [`clear`](Self::clear); never panics or aborts.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if memory for the log is refused; nothing has changed then.
+    ///
+    /// ```
+    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
+    /// slab.insert(7);
+    /// slab.try_clear()?;
+    /// assert!(slab.is_empty());
+    /// # Ok::<(), flatslab::AllocError>(())
+    /// ```
+    pub fn try_clear(&mut self) -> Result<(), AllocError> {
+        let (used, values) = (self.slab.used, self.slab.len());
+        self.log.try_reserve_each(used, values)?;
+        self.clear();
+        Ok(())
+    }
+}
+
+/// An iterator over mutable references to the values of a slab, with their keys, which logs each
+/// value that it yields. Created by [`iter_mut`](LoggedSlab::iter_mut).
+///
+/// ```
+/// let mut slab = flatslab::key_slab::CheckpointSlab::new();
+/// let key = slab.insert(3);
+/// slab.iter_mut().for_each(|(_key, value)| *value += 1);
+/// assert_eq!(slab[key], 4);
+/// ```
+#[must_use = "iterators do nothing unless consumed"]
+pub struct CheckpointIterMut<'a, T: Copy, K: SlabKey = Key> {
+    /// Over a slab that is borrowed mutably for `'a`.
+    walk: Walk<T, K>,
+    log: &'a mut UndoLog<T>,
+    keys: PhantomData<&'a InKeys<K>>,
+}
+
+impl<'a, T: Copy, K: SlabKey> CheckpointIterMut<'a, T, K> {
+    #[inline]
+    pub(super) fn new<S: Storage>(
+        slab: &'a mut PlainSlab<T, K, S>,
+        log: &'a mut UndoLog<T>,
+    ) -> Self {
+        CheckpointIterMut {
+            walk: Walk::new(slab),
+            log,
+            keys: PhantomData,
+        }
+    }
+}
+
+// SAFETY: it is the one borrow of the slab and of its log, and hands each value out once.
+unsafe impl<T: Copy + Send, K: SlabKey> Send for CheckpointIterMut<'_, T, K> {}
+// SAFETY: a shared reference to it gives access to no value.
+unsafe impl<T: Copy + Sync, K: SlabKey> Sync for CheckpointIterMut<'_, T, K> {}
+
+impl<'a, T: Copy, K: SlabKey> Iterator for CheckpointIterMut<'a, T, K> {
+    type Item = (K, &'a mut T);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let (index, cell) = self.walk.next_cell()?;
+        // SAFETY: occupied (`walk-left`), visited once, and borrowed as long as the slab is.
+        unsafe {
+            let version = cell.as_ref().version();
+            let value = cell.as_ref().value();
+            self.log.log(index, version | 1, Some(value));
+            let key = K::new(index, version | 1, Inside);
+            Some((key, (&mut *cell.as_ptr()).value_mut()))
+        }
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.walk.len(), Some(self.walk.len()))
+    }
+}
+
+impl<T: Copy, K: SlabKey> ExactSizeIterator for CheckpointIterMut<'_, T, K> {}
+impl<T: Copy, K: SlabKey> FusedIterator for CheckpointIterMut<'_, T, K> {}
+
+/// Prints the number of remaining items.
+impl<T: Copy, K: SlabKey> fmt::Debug for CheckpointIterMut<'_, T, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CheckpointIterMut")
+            .field("left", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Borrows the value with this key.
+///
+/// # Panics
+///
+/// Panics if there is no value with this key.
+impl<T: Copy, K: SlabKey, S: Storage> Index<K> for LoggedSlab<T, K, S> {
+    type Output = T;
+
+    #[inline]
+    #[track_caller]
+    fn index(&self, key: K) -> &T {
+        &self.slab[key]
+    }
+}
+
+/// Borrows the value with this key mutably, and logs its present state, like
+/// [`get_mut`](LoggedSlab::get_mut).
+///
+/// # Panics
+///
+/// Panics if there is no value with this key. Aborts if memory for the log is refused.
+impl<T: Copy, K: SlabKey, S: Storage> IndexMut<K> for LoggedSlab<T, K, S> {
+    #[inline]
+    #[track_caller]
+    fn index_mut(&mut self, key: K) -> &mut T {
+        match self.get_mut(key) {
+            Some(value) => value,
+            None => missing(key),
+        }
+    }
+}
+
+/// Prints a map from keys to values.
+impl<C: Undo + fmt::Debug> fmt::Debug for Logged<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.slab.fmt(f)
+    }
+}
+
+impl<'a, T: Copy, K: SlabKey, S: Storage> IntoIterator for &'a LoggedSlab<T, K, S> {
+    type Item = (K, &'a T);
+    type IntoIter = Iter<'a, T, K>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.slab.iter()
+    }
+}
+
+/// Logs each value that the iterator yields, like [`iter_mut`](LoggedSlab::iter_mut).
+impl<'a, T: Copy, K: SlabKey, S: Storage> IntoIterator for &'a mut LoggedSlab<T, K, S> {
+    type Item = (K, &'a mut T);
+    type IntoIter = CheckpointIterMut<'a, T, K>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter_mut()
+    }
+}
+
+/// The check of the invariants.
+#[cfg(any(test, fuzzing))]
+impl<T: Copy, K: SlabKey, S: Storage, X: ?Sized> Logged<PlainSlab<T, K, S>, X> {
+    /// Panics if an invariant of the slab or of its log does not hold.
+    pub(super) fn check(&self) {
+        self.slab.check();
+        self.log.check(self.slab.used);
+        self.log.check_free(self.slab.cells.free());
+    }
+}

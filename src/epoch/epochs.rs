@@ -915,6 +915,19 @@ impl EpochRecords {
         Ok(())
     }
 
+    /// Makes sure that this many epochs of the ring can [get their first chunk](Self::replace)
+    /// without another record.
+    ///
+    /// # Errors
+    ///
+    /// If the source refuses.
+    pub(super) fn try_reserve(&self, epochs: usize) -> Result<(), AllocError> {
+        while self.spares.get() < self.owed.get() + epochs {
+            self.grow()?;
+        }
+        Ok(())
+    }
+
     /// Adds a record that has no epoch to the spare ones.
     fn put_back(&self, record: EpochPtr) {
         record.next_free.set(self.spare.replace(Some(record)));

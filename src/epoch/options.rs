@@ -37,6 +37,8 @@ impl<C: Contents> Build for Epochs<C> {
         for _ in 0..options.reserve {
             raw.store.grow(0)?;
         }
+        raw.records
+            .try_reserve(options.reserve.min(options.epochs))?;
         Ok(Epochs {
             raw,
             contents: PhantomData,
@@ -205,7 +207,7 @@ impl<T> Builder<EpochSlab<T>> {
     }
 
     /// Sets the number of chunks that are allocated and touched at construction: 0 by default, at
-    /// most 2³⁰.
+    /// most 2³⁰. Insertions that these chunks have room for allocate nothing.
     ///
     /// The same number of unused chunks keep their memory, even if
     /// [`cached_chunks`](Self::cached_chunks) is lower. If the chunks exceed `max_bytes`, nothing

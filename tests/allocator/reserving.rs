@@ -206,14 +206,32 @@ fn buffers_that_an_arena_prepared_are_not_allocated_later() {
 #[test]
 fn chunks_that_an_epoch_slab_reserved_are_not_allocated_later() {
     for chunks in counts() {
-        let slab = EpochSlab::builder()
-            .chunk_capacity(4)
-            .reserve(chunks)
-            .build();
+        let builder = || {
+            EpochSlab::builder()
+                .chunk_capacity(4)
+                .epochs(8)
+                .reserve(chunks)
+        };
+        let slab = builder().build();
         allocates_nothing(|| {
             (0..4 * chunks).for_each(|it| {
                 slab.insert(wide(it as u64));
-            })
+            });
+        });
+        // Each in an epoch of its own, and permanent ones.
+        let slab = builder().build();
+        allocates_nothing(|| {
+            for it in 0..chunks.min(8) {
+                slab.insert(wide(it as u64));
+                slab.advance();
+            }
+        });
+        let slab = builder().build();
+        allocates_nothing(|| {
+            (0..4 * chunks).for_each(|it| {
+                slab.try_insert_in(slab.permanent(), wide(it as u64))
+                    .unwrap();
+            });
         });
     }
 }

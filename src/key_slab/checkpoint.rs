@@ -266,8 +266,8 @@ impl<C: Undo> Part for C {
     }
 
     fn shrink_to_fit(logged: &mut Self::Logged) {
-        let used = logged.slab.numbers().used;
-        logged.log.shrink_to_fit(used as usize);
+        let used = logged.slab.numbers().used as usize;
+        logged.log.shrink_to_fit(used, logged.slab.stamped());
     }
 
     fn marks(logged: &Self::Logged) -> usize {

@@ -67,6 +67,10 @@ pub trait Undo: Sized {
 
     fn numbers(&self) -> Numbers;
 
+    /// The number of slots for whose stamps there is memory from the start: all slots of a slab that
+    /// cannot grow, because it allocates nothing later; otherwise those that are used.
+    fn stamped(&self) -> usize;
+
     /// Undoes the changes since the last mark, which this is. No user code runs: values are `Copy`,
     /// and no key is made.
     fn undo(&mut self, log: &mut UndoLog<Self::Value>, mark: Mark);
@@ -178,16 +182,18 @@ impl<T: Copy, K: SlabKey, S: Storage> Undo for PlainSlab<T, K, S> {
             self.free_retired();
         }
         let mut log = UndoLog::new_in(self.cells.source());
-        // A slab that cannot grow allocates nothing later, so its stamps are allocated now.
-        let slots = if S::BOUNDED {
-            self.capacity()
-        } else {
-            self.used
-        };
-        if let Err(error) = log.try_add_stamps(slots) {
+        if let Err(error) = log.try_add_stamps(self.used, self.stamped()) {
             memory::fail(error);
         }
         log
+    }
+
+    fn stamped(&self) -> usize {
+        if S::BOUNDED {
+            self.capacity()
+        } else {
+            self.used
+        }
     }
 
     fn numbers(&self) -> Numbers {

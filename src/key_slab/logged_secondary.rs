@@ -47,10 +47,14 @@ impl<V: Copy, K: GenerationKey> Undo for SecondarySlab<V, K> {
     #[track_caller]
     fn new_log(&mut self) -> UndoLog<V> {
         let mut log = UndoLog::new_in(self.slab.cells.source());
-        if let Err(error) = log.try_add_stamps(self.slab.used) {
+        if let Err(error) = log.try_add_stamps(self.slab.used, self.stamped()) {
             memory::fail(error);
         }
         log
+    }
+
+    fn stamped(&self) -> usize {
+        self.slab.used
     }
 
     fn numbers(&self) -> Numbers {

@@ -235,14 +235,14 @@ impl<T: Copy> UndoLog<T> {
         self.marks.try_reserve(marks)
     }
 
-    /// Frees the memory that no change, mark or used slot needs. Keeps it if the source refuses the
-    /// smaller block.
-    pub(super) fn shrink_to_fit(&mut self, used: usize) {
+    /// Frees the memory that no change, no mark and no used slot needs, except for the stamps of
+    /// `stamped` slots. Keeps it if the source refuses the smaller block.
+    pub(super) fn shrink_to_fit(&mut self, used: usize, stamped: usize) {
         self.changes.shrink_to_fit();
         self.values.shrink_to_fit();
         self.marks.shrink_to_fit();
         self.stamps.truncate(used);
-        self.stamps.shrink_to_fit();
+        self.stamps.shrink_to(stamped);
     }
 
     /// Begins another stamp, which no slot has (`stamped-slots`).
@@ -261,9 +261,10 @@ impl<T: Copy> UndoLog<T> {
         }
     }
 
-    /// Stamps the slots of a slab, none of which is logged.
-    pub(super) fn try_add_stamps(&mut self, used: usize) -> Result<(), AllocError> {
-        self.stamps.try_reserve(used)?;
+    /// Stamps the used slots of a slab, none of which is logged, and makes room for the stamps of
+    /// `stamped` slots.
+    pub(super) fn try_add_stamps(&mut self, used: usize, stamped: usize) -> Result<(), AllocError> {
+        self.stamps.try_reserve(stamped)?;
         for _ in self.stamps.len()..used {
             self.stamps.push(0);
         }

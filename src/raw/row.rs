@@ -106,18 +106,21 @@ impl<T: Copy> Row<T> {
         self.len.set(self.len.get().min(len));
     }
 
-    /// Frees the memory that no entry needs. Keeps it if the source refuses the smaller block.
-    pub(crate) fn shrink_to_fit(&mut self) {
-        let len = self.len.get();
-        if len == 0 {
+    /// Frees the memory that neither the entries need nor others, up to `capacity` in all. Keeps it
+    /// if the source refuses the smaller block.
+    pub(crate) fn shrink_to(&mut self, capacity: usize) {
+        let wanted = capacity.max(self.len.get());
+        if wanted >= self.capacity.get() {
+            return;
+        }
+        if wanted == 0 {
             let old = self.block();
             self.start.set(NonNull::dangling());
             self.capacity.set(0);
             drop(old);
-        } else if len < self.capacity.get() {
-            let layout = Self::layout(len);
-            if let Ok(Ok(block)) = layout.map(|layout| Block::allocate(layout, &self.source)) {
-                self.move_to(block, len);
+        } else if let Ok(layout) = Self::layout(wanted) {
+            if let Ok(block) = Block::allocate(layout, &self.source) {
+                self.move_to(block, wanted);
             }
         }
     }
@@ -181,15 +184,17 @@ mod tests {
     #[test]
     fn entries_stay_when_the_memory_of_others_is_freed() {
         let mut row = Row::new(Source::GLOBAL);
-        row.shrink_to_fit();
+        row.shrink_to(0);
         row.try_reserve(10).unwrap();
         (0..7_u32).for_each(|entry| row.push(entry));
         row.truncate(9);
         row.truncate(3);
-        row.shrink_to_fit();
+        row.shrink_to(5);
+        assert_eq!((row.bytes(), row.get(2), row.get(3)), (20, Some(2), None));
+        row.shrink_to(0);
         assert_eq!((row.bytes(), row.get(2), row.get(3)), (12, Some(2), None));
         row.truncate(0);
-        row.shrink_to_fit();
+        row.shrink_to(0);
         assert_eq!((row.bytes(), row.get(0)), (0, None));
         row.try_reserve(1).unwrap();
         row.push(7);

@@ -316,6 +316,40 @@ fn parts_keep_their_values_and_return_with_them() {
 }
 
 #[test]
+fn a_log_that_is_shrunk_has_what_it_needs() {
+    let bounded = BoundedKeySlab::<u64>::with_capacity(100);
+    let mut world = SlabGroup::from((Bodies::with_key(), Entries::new(), bounded));
+    let stamps = world.log_bytes();
+    assert_eq!(stamps, 100 * 4);
+    let first = world.checkpoint();
+    let (bodies, entries, bounded) = world.parts_mut();
+    for number in 0..50 {
+        let key = bodies.insert(number);
+        entries.insert(bodies, key, 1);
+        bounded.try_insert(number).unwrap();
+    }
+    let second = world.checkpoint();
+    let (bodies, entries, bounded) = world.parts_mut();
+    bodies.clear();
+    entries.clear();
+    bounded.clear();
+    let before = world.log_bytes();
+    world.shrink_to_fit();
+    assert!(world.log_bytes() < before);
+    world.rewind(second);
+    let (bodies, entries, bounded) = world.parts();
+    assert_eq!((entries.join(bodies).count(), bounded.len()), (50, 50));
+    world.rewind(first);
+    world.keep_last(0);
+    world.shrink_to_fit();
+    assert_eq!(
+        world.log_bytes(),
+        stamps,
+        "a bounded slab has stamps for all slots"
+    );
+}
+
+#[test]
 fn a_panic_in_retain_leaves_logs_that_rewind() {
     let mut world = SlabGroup::from((Bodies::with_key(), Entries::new()));
     let (bodies, entries) = world.parts_mut();

@@ -33,6 +33,34 @@ fn entries_come_out_in_order_with_their_true_lengths() {
     }
 }
 
+/// A push that passes the end of the places that the producer knew to be free reads the consumer's
+/// position again. It used to publish what was deferred, so the consumer found half of a batch.
+#[test]
+fn a_batch_that_fits_is_found_as_a_whole_wherever_it_begins() {
+    const ENTRIES: u8 = 4;
+    for batch in 1..=ENTRIES {
+        let (mut producer, mut consumer) = ring(usize::from(ENTRIES), 100);
+        for _ in 0..3 * ENTRIES {
+            for value in 0..batch {
+                assert!(consumer.pop().is_none());
+                if value % 2 == 0 {
+                    producer.push_deferred(&[value]).unwrap();
+                } else {
+                    let mut entry = producer.vacant_entry().unwrap();
+                    entry.extend_from_slice(&[value]).unwrap();
+                    entry.defer();
+                }
+            }
+            assert!(consumer.pop().is_none());
+            assert_eq!(producer.len(), usize::from(batch));
+            producer.flush();
+            for value in 0..batch {
+                assert_eq!(*consumer.pop().unwrap(), [value]);
+            }
+        }
+    }
+}
+
 #[test]
 fn deferred_entries_are_found_after_the_next_push_a_flush_a_refusal_or_the_end() {
     let (mut producer, mut consumer) = ring(4, 100);

@@ -3,7 +3,7 @@
 use loom::sync::Arc;
 
 use super::{Consumer, Producer, SpscRing};
-use crate::raw::atomic::thread;
+use crate::raw::atomic::{AtomicUsize, Ordering, thread};
 use crate::raw::witness::{Memory, Witnesses};
 
 fn make(capacity: usize) -> (Producer, Consumer, Arc<Witnesses>) {
@@ -84,6 +84,39 @@ fn loom_the_writes_of_deferred_entries_happen_before_their_reads() {
             expected += 1;
         }
         assert_eq!(expected, 4);
+    });
+}
+
+/// The producer reads the consumer's position in the middle of a batch, because it does not know yet
+/// that a place is free again.
+#[test]
+fn loom_a_deferred_entry_is_found_only_after_a_flush_or_a_refusal() {
+    loom::model(|| {
+        let (mut producer, mut consumer, witnesses) = make(2);
+        assert!(push(&mut producer, &witnesses, 1));
+        let flushing = Arc::new(AtomicUsize::new(0));
+        let (theirs, told) = (witnesses.clone(), flushing.clone());
+        let writer = thread::spawn(move || {
+            defer(&mut producer, &theirs, 2);
+            let has_room = producer.vacant_entry().is_some();
+            if has_room {
+                defer(&mut producer, &theirs, 3);
+                told.store(1, Ordering::Relaxed);
+                producer.flush();
+            }
+            has_room
+        });
+        let mut found = 0;
+        let mut early = false;
+        for _ in 0..2 {
+            if let Some(value) = pop(&mut consumer, &witnesses) {
+                found += 1;
+                assert_eq!(value, found);
+                early |= value > 1 && flushing.load(Ordering::Relaxed) == 0;
+            }
+        }
+        let had_room = writer.join().unwrap();
+        assert!(!(had_room && early));
     });
 }
 

@@ -26,7 +26,8 @@ const AHEAD: usize = 16;
 /// short entry. [`push_deferred`](Self::push_deferred) and [`Entry::defer`] do not write it. The
 /// consumer finds a deferred entry after the next push that is not deferred, after
 /// [`flush`](Self::flush), when a push, [`vacant_entry`](Self::vacant_entry) or
-/// [`is_full`](Self::is_full) finds the ring full, and when the producer is dropped.
+/// [`is_full`](Self::is_full) finds the ring full, and when the producer is dropped. So a batch of
+/// deferred entries is found as a whole if the ring has places for all of them.
 ///
 /// ```
 /// # use flatslab::sync::SpscRing;
@@ -198,9 +199,6 @@ impl Producer {
     /// call in a shared library.
     #[inline(never)]
     fn look(&mut self) -> bool {
-        // The consumer frees no place of an entry that it does not find, and a producer that waits
-        // for one would wait for ever.
-        self.publish();
         // Acquire: pairs with the release in `Consumer::give_back`; the places before it are not
         // read any more.
         let head = self.end.shared().head.0.load(Ordering::Acquire);
@@ -213,7 +211,14 @@ impl Producer {
         // Relaxed: a hint.
         let popping = self.end.shared().popping.load(Ordering::Relaxed);
         self.is_apart = popping == 0 || popping != this_thread::number_if_any();
-        self.tail != self.limit
+        let has_room = self.tail != self.limit;
+        if !has_room {
+            // The consumer frees no place of an entry that it does not find, and a producer that
+            // waits for one would wait for ever. Only then: a batch that has room is found as a
+            // whole.
+            self.publish();
+        }
+        has_room
     }
 
     /// Prefetches a place that is written soon: its lines are where the consumer read them. It

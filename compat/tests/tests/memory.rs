@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::hint::black_box;
 
 thread_local! {
-    static COUNTS: Cell<Counts> = const { Cell::new(Counts { calls: 0, live: 0 }) };
+    static COUNTS: Cell<Counts> = const { Cell::new(Counts::NONE) };
 }
 
 #[derive(Clone, Copy)]
@@ -14,14 +14,23 @@ struct Counts {
     /// Of `alloc` and `realloc`.
     calls: usize,
     live: usize,
+    /// The most that was live at once.
+    peak: usize,
 }
 
 impl Counts {
+    const NONE: Counts = Counts {
+        calls: 0,
+        live: 0,
+        peak: 0,
+    };
+
     fn change(calls: usize, asked: usize, freed: usize) {
         let mut counts = COUNTS.get();
         counts.calls += calls;
         // What came from another thread is freed here, too.
         counts.live = (counts.live + asked).saturating_sub(freed);
+        counts.peak = counts.peak.max(counts.live);
         COUNTS.set(counts);
     }
 }
@@ -54,7 +63,7 @@ static ALLOCATOR: Counting = Counting;
 
 /// What it costs to make a container, and how many slots it has.
 fn cost<C>(make: impl FnOnce() -> C, slots: impl FnOnce(&C) -> usize) -> (Counts, usize) {
-    COUNTS.set(Counts { calls: 0, live: 0 });
+    COUNTS.set(Counts::NONE);
     let container = black_box(make());
     let counts = COUNTS.get();
     let slots = slots(&container);
@@ -200,4 +209,56 @@ fn containers_themselves_have_64_bytes_at_most() {
         size_of::<slotmap::SecondaryMap<slotmap::DefaultKey, u64>>()
             <= size_of::<real_slotmap::SecondaryMap<real_slotmap::DefaultKey, u64>>()
     );
+}
+
+/// `slab` allocates for as many values as the input announces, before it reads one.
+#[test]
+fn a_forged_length_takes_little_memory() {
+    fn read<V: serde::de::DeserializeOwned>(announced: u64) -> usize {
+        COUNTS.set(Counts::NONE);
+        let read = bincode::deserialize::<slab::Slab<V>>(&announced.to_le_bytes());
+        let counts = COUNTS.get();
+        assert!(read.is_err());
+        counts.peak
+    }
+    for announced in [1_000, 1_000_000, (1 << 30) - 5, 1 << 30, 1 << 40, u64::MAX] {
+        for peak in [
+            read::<[u64; 32]>(announced),
+            read::<u8>(announced),
+            read::<()>(announced),
+        ] {
+            assert!(peak <= (1 << 20) + 4096, "{announced} values: {peak} bytes");
+        }
+        // The same kind: what a map announces.
+        COUNTS.set(Counts::NONE);
+        let read = bincode::deserialize::<slotmap::SlotMap<slotmap::DefaultKey, [u64; 32]>>(
+            &announced.to_le_bytes(),
+        );
+        let peak = COUNTS.get().peak;
+        assert!(
+            read.is_err() && peak <= 2 << 20,
+            "{announced} values: {peak} bytes"
+        );
+    }
+}
+
+/// A slab has the same capacity as in `slab` if it takes less than what is allocated ahead.
+#[test]
+fn a_slab_that_is_read_has_as_many_slots_as_its_input_announces() {
+    for values in [0, 1, 5, 1000, 3912] {
+        let ours: slab::Slab<[u64; 32]> = (0..values).map(|key| (key, [7; 32])).collect();
+        let bytes = bincode::serialize(&ours).unwrap();
+        let ours: slab::Slab<[u64; 32]> = bincode::deserialize(&bytes).unwrap();
+        let theirs: real_slab::Slab<[u64; 32]> = bincode::deserialize(&bytes).unwrap();
+        assert_eq!(ours.capacity(), theirs.capacity());
+        assert!(ours.iter().eq(theirs.iter()));
+    }
+}
+
+#[test]
+fn a_slab_larger_than_what_is_allocated_ahead_is_read() {
+    let ours: slab::Slab<[u64; 32]> = (0..9000).map(|key| (key, [key as u64; 32])).collect();
+    let bytes = bincode::serialize(&ours).unwrap();
+    let read: slab::Slab<[u64; 32]> = bincode::deserialize(&bytes).unwrap();
+    assert!(read.iter().eq(ours.iter()));
 }

@@ -20,54 +20,41 @@ use std::{env, thread};
 
 use flatslab::bytes::ByteArena;
 use flatslab::pool::Pool;
-use flatslab::{BoundedSlab, KeySlab, Slot};
+use flatslab::{BoundedKeySlab, BoundedSlab, Figure, FigureKind, KeySlab, Slot};
 
 /// The name of a container, and its figures.
 #[derive(Clone)]
 struct Figures {
     container: &'static str,
-    values: Vec<(&'static str, u64)>,
+    values: Vec<Figure>,
 }
 
 impl Figures {
-    fn new(container: &'static str, values: impl IntoIterator<Item = (&'static str, u64)>) -> Self {
+    fn new(container: &'static str, values: impl IntoIterator<Item = Figure>) -> Self {
         let values = values.into_iter().collect();
         Figures { container, values }
     }
 }
 
-/// The figures that rise and fall. All others only increase, and Prometheus computes their rates.
-const GAUGES: [&str; 9] = [
-    "live",
-    "capacity",
-    "free",
-    "bytes",
-    "peak",
-    "retired",
-    "size_classes",
-    "held_by_locs",
-    "chunk_bytes",
-];
-
 /// Writes each figure as one line, `flatslab_live{container="orders"} 7`. A metric is written for
 /// all containers at once, after a line with its type, as the format wants it.
 fn exposition(all: &[Figures]) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for (name, _) in all.iter().flat_map(|figures| &figures.values) {
-        if !names.contains(name) {
-            names.push(name);
+    let mut metrics: Vec<(&str, FigureKind)> = Vec::new();
+    for Figure { name, kind, .. } in all.iter().flat_map(|figures| &figures.values) {
+        if !metrics.contains(&(name, *kind)) {
+            metrics.push((name, *kind));
         }
     }
     let mut text = String::new();
-    for name in names {
-        let (suffix, kind) = match GAUGES.contains(&name) {
-            true => ("", "gauge"),
-            false => ("_total", "counter"),
+    for (name, kind) in metrics {
+        let suffix = match kind {
+            FigureKind::Counter => "_total",
+            FigureKind::Gauge => "",
         };
         let metric = format!("flatslab_{name}{suffix}");
         writeln!(text, "# TYPE {metric} {kind}").unwrap();
         for Figures { container, values } in all {
-            for (_, value) in values.iter().filter(|(it, _)| *it == name) {
+            for Figure { value, .. } in values.iter().filter(|figure| figure.name == name) {
                 writeln!(text, "{metric}{{container=\"{container}\"}} {value}").unwrap();
             }
         }
@@ -98,6 +85,7 @@ fn answer(stream: TcpStream, figures: &Mutex<Vec<Figures>>) -> io::Result<()> {
 struct Engine {
     orders: BoundedSlab<[u64; 8]>,
     sessions: KeySlab<String>,
+    requests: BoundedKeySlab<u64>,
     timers: Pool<'static, u64>,
     frames: ByteArena,
     resting: Vec<Slot<[u64; 8]>>,
@@ -108,6 +96,7 @@ impl Engine {
         Engine {
             orders: BoundedSlab::with_capacity(1000),
             sessions: KeySlab::new(),
+            requests: BoundedKeySlab::with_capacity(100),
             timers: Pool::with_capacity(100),
             frames: ByteArena::new(),
             resting: Vec::new(),
@@ -117,6 +106,10 @@ impl Engine {
     /// A little work, with more orders than there are slots.
     fn run(&mut self, round: u64) {
         self.sessions.insert(format!("client {round}"));
+        for number in 0..110 {
+            let _ = self.requests.insert(number);
+        }
+        self.requests.clear();
         let _timer = self.timers.alloc(round);
         let _frame = self.frames.copy(&round.to_le_bytes());
         for number in 0..1200 {
@@ -129,10 +122,11 @@ impl Engine {
 
     fn figures(&self) -> Vec<Figures> {
         vec![
-            Figures::new("orders", self.orders.stats().iter()),
-            Figures::new("sessions", self.sessions.stats().iter()),
-            Figures::new("timers", self.timers.stats().iter()),
-            Figures::new("frames", self.frames.stats().iter()),
+            Figures::new("orders", self.orders.stats().figures()),
+            Figures::new("sessions", self.sessions.stats().figures()),
+            Figures::new("requests", self.requests.stats().figures()),
+            Figures::new("timers", self.timers.stats().figures()),
+            Figures::new("frames", self.frames.stats().figures()),
         ]
     }
 }
@@ -178,7 +172,9 @@ fn main() -> io::Result<()> {
         "flatslab_live{container=\"orders\"} 400\n",
         "flatslab_capacity{container=\"orders\"} 1000\n",
         "flatslab_refusals_total{container=\"orders\"} 800\n",
+        "flatslab_refusals_total{container=\"requests\"} 20\n",
         "flatslab_growths_total{container=\"sessions\"} 1\n",
+        "# TYPE flatslab_live gauge\n",
         "# TYPE flatslab_allocs_total counter\nflatslab_allocs_total{container=\"frames\"} 2\n",
     ] {
         assert!(body.contains(expected), "{expected} is missing");

@@ -286,7 +286,7 @@ pub use slab::slot::VacantSlot;
 pub use slab::slot_box::SlotBox;
 #[cfg(feature = "alloc")]
 pub use slab::{Memory, TrackedSlab};
-pub use stats::Stats;
+pub use stats::{Figure, FigureKind, Stats};
 
 #[cfg(all(doctest, feature = "alloc"))]
 #[doc = include_str!("../README.md")]

@@ -5,21 +5,22 @@ use core::fmt;
 /// A snapshot of the figures of a container, from its method `stats`: for logs, and for exporters
 /// of metrics.
 ///
-/// `Display` prints one figure a line, and [`iter`](Self::iter) yields names and values. Both leave
-/// out the figures that the container does not have, whose fields are `None`. Every container has
-/// `live`, `capacity`, `free` and `bytes`; of the others:
+/// `Display` prints one figure a line, [`iter`](Self::iter) yields names and values, and
+/// [`figures`](Self::figures) also which of them are counters. All leave out the figures that the
+/// container does not have, whose fields are `None`. Every container has `live`, `capacity`, `free`
+/// and `bytes`; of the others:
 ///
 /// | | tracked slabs | key slabs | [`Pool`](crate::pool::Pool) | [`SharedSlab`](crate::sync::SharedSlab) |
 /// |---|---|---|---|---|
 /// | `peak` | with the feature `stats` | always | with the feature `stats` | |
-/// | `refusals` | always | | always | |
+/// | `refusals` | always | always | always | |
 /// | `growths` | [`Slab`](crate::Slab) | [`KeySlab`](crate::KeySlab) | | |
 /// | `retired` | | always | | always |
 /// | `returned` | always | | | |
 ///
 /// With the feature `stats`, a tracked slab or a pool takes one comparison more in each removal, to
-/// find its peak. Key slabs and shared slabs do not count refusals: count the errors that their
-/// insertions return.
+/// find its peak. A shared slab does not count refusals: count the errors that its insertions
+/// return.
 ///
 /// Only the system knows some figures of the memory, such as the size of its pages. They are in the
 /// report of the container's method `memory`, which takes longer, and has an
@@ -59,7 +60,10 @@ pub struct Stats {
     /// that are kept for a detached value, or that [`insert_at`](crate::PlainSlab::insert_at)
     /// skipped, and it can fall when the slab is cleared, shrunk or rewound.
     pub peak: Option<usize>,
-    /// Number of insertions or allocations that were refused since the container was created.
+    /// Number of insertions or allocations that were refused since the container was created,
+    /// because it was full or got no memory.
+    ///
+    /// A key slab starts again from 0 after 2,147,483,647; exporters treat that as a restart.
     pub refusals: Option<u64>,
     /// Number of times the container grew since it was created: the chunks that a
     /// [`Slab`](crate::Slab) added, or the new blocks of a [`KeySlab`](crate::KeySlab), which stops
@@ -90,28 +94,95 @@ impl Stats {
 
     /// Iterates over the figures that the container has: pairs of a field's name and its value.
     ///
-    /// `refusals`, `growths` and `returned` only increase (counters). The others are current values
-    /// (gauges).
+    /// [`figures`](Self::figures) also says which of them are counters.
     ///
     /// ```
     /// let pool = flatslab::pool::Pool::<u64>::with_capacity(8);
     /// assert!(pool.stats().iter().any(|figure| figure == ("capacity", 8)));
     /// ```
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-        let count = |count: usize| Some(count as u64);
+        self.figures().map(|figure| (figure.name, figure.value))
+    }
+
+    /// Iterates over the figures that the container has, each with its name, its value and its kind.
+    ///
+    /// `refusals`, `growths` and `returned` are counters. The others are gauges.
+    ///
+    /// ```
+    /// use flatslab::FigureKind;
+    ///
+    /// let slab = flatslab::BoundedKeySlab::<u64>::with_capacity(8);
+    /// for figure in slab.stats().figures() {
+    ///     println!("# TYPE slab_{} {}\nslab_{0} {}", figure.name, figure.kind, figure.value);
+    /// }
+    /// let is_counter = |name| {
+    ///     let mut figures = slab.stats().figures();
+    ///     figures.any(|figure| figure.name == name && figure.kind == FigureKind::Counter)
+    /// };
+    /// assert!(is_counter("refusals") && !is_counter("live"));
+    /// ```
+    pub fn figures(&self) -> impl Iterator<Item = Figure> + use<> {
+        let gauge = |name, value: usize| Some(Figure::gauge(name, value as u64));
+        let counter = |name, value: Option<u64>| Some(Figure::counter(name, value?));
         [
-            ("live", count(self.live)),
-            ("capacity", count(self.capacity)),
-            ("free", count(self.free)),
-            ("bytes", count(self.bytes)),
-            ("peak", self.peak.and_then(count)),
-            ("refusals", self.refusals),
-            ("growths", self.growths),
-            ("retired", self.retired.and_then(count)),
-            ("returned", self.returned),
+            gauge("live", self.live),
+            gauge("capacity", self.capacity),
+            gauge("free", self.free),
+            gauge("bytes", self.bytes),
+            self.peak.and_then(|value| gauge("peak", value)),
+            counter("refusals", self.refusals),
+            counter("growths", self.growths),
+            self.retired.and_then(|value| gauge("retired", value)),
+            counter("returned", self.returned),
         ]
         .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)))
+        .flatten()
+    }
+}
+
+/// A figure of a container, from [`Stats::figures`] and the methods of that name of the structs of
+/// other families.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Figure {
+    /// The name of its field or method.
+    pub name: &'static str,
+    /// The value.
+    pub value: u64,
+    /// The kind: whether it only increases.
+    pub kind: FigureKind,
+}
+
+impl Figure {
+    pub(crate) const fn counter(name: &'static str, value: u64) -> Self {
+        let kind = FigureKind::Counter;
+        Figure { name, value, kind }
+    }
+
+    pub(crate) const fn gauge(name: &'static str, value: u64) -> Self {
+        let kind = FigureKind::Gauge;
+        Figure { name, value, kind }
+    }
+}
+
+/// The kind of a [`Figure`]: whether it only increases.
+///
+/// `Display` prints the word that Prometheus and OpenMetrics have for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FigureKind {
+    /// A count since the container was created, of which an exporter computes rates.
+    Counter,
+    /// A current value, which rises and falls.
+    Gauge,
+}
+
+/// Prints `counter` or `gauge`.
+impl fmt::Display for FigureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FigureKind::Counter => "counter",
+            FigureKind::Gauge => "gauge",
+        })
     }
 }
 

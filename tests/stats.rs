@@ -4,8 +4,14 @@
 // Other tests make the same accesses to memory.
 #![cfg(not(each_run))]
 
+use std::sync::Arc;
+
+use flatslab::key_slab::{KeySlabStorage, PlainSlab};
+use flatslab::memory::{Pages, Region};
 use flatslab::pool::{Pool, PoolStorage, RecycledBox, RecyclingPool};
-use flatslab::{BoundedKeySlab, BoundedSlab, GenKey, KeySlab, Slab, Stats};
+use flatslab::{
+    BoundedKeySlab, BoundedSlab, Figure, FigureKind, FullError, GenKey, Key, KeySlab, Slab, Stats,
+};
 
 /// The peak, if this build counts it.
 const fn counted(peak: usize) -> Option<usize> {
@@ -150,6 +156,109 @@ fn a_key_slab_counts_its_growths_and_its_peak() {
     assert_eq!(bounded.stats().bytes, bounded.memory().bytes());
     let slab = KeySlab::<u64, GenKey>::with_capacity_and_key(1);
     assert_eq!(slab.stats().retired, Some(0));
+}
+
+#[test]
+fn a_bounded_key_slab_counts_what_it_refused() {
+    let mut slab = BoundedKeySlab::with_capacity(2);
+    assert_eq!(slab.stats().refusals, Some(0));
+    let keys = [1, 2].map(|value| slab.insert(value).unwrap());
+    assert_eq!(slab.insert(3), Err(FullError(3)));
+    assert_eq!(slab.try_insert(4), Err(FullError(4)));
+    assert!(slab.vacant_entry().is_err() && slab.try_vacant_entry().is_err());
+    assert_eq!(slab.stats().refusals, Some(4));
+    // What asks, or names a slot, is not refused because the slab is full.
+    assert_eq!(slab.vacant_key(), None);
+    assert!(slab.insert_at(keys[0], 5).is_err());
+    assert!(slab.insert_at(Key::from_raw(2), 5).is_err());
+    slab.remove(keys[0]);
+    slab.insert(6).unwrap();
+    assert_eq!(slab.stats().refusals, Some(4));
+    // A slab counts on if it becomes a clone, and a clone counts from 0.
+    assert_eq!(slab.clone().stats().refusals, Some(0));
+    slab.clone_from(&BoundedKeySlab::with_capacity(0));
+    assert!(slab.insert(7).is_err());
+    slab.clone_from(&BoundedKeySlab::with_capacity(0));
+    assert_eq!(slab.stats().refusals, Some(5));
+
+    // Values that are not passed in registers.
+    let mut slab = BoundedKeySlab::<[u64; 32], GenKey>::with_capacity_and_key(0);
+    assert_eq!(slab.insert([7; 32]).unwrap_err().into_inner(), [7; 32]);
+    assert_eq!(slab.stats().refusals, Some(1));
+
+    let mut storage = KeySlabStorage::<u64, 1>::new();
+    let mut slab = PlainSlab::in_storage(&mut storage);
+    slab.insert(1).unwrap();
+    assert!(slab.insert(2).is_err());
+    assert_eq!(
+        (slab.stats().refusals, slab.stats().growths),
+        (Some(1), None)
+    );
+    // The same word tells whether generations wrap.
+    let mut slab = slab.wrapping_generations();
+    assert!(slab.insert(2).is_err());
+    assert_eq!(
+        (slab.stats().refusals, slab.stats().retired),
+        (Some(2), Some(0))
+    );
+}
+
+#[test]
+fn a_key_slab_counts_the_insertions_that_got_no_memory() {
+    let region = Arc::new(Region::try_new(4096, Pages::new()).unwrap());
+    let mut slab = KeySlab::<u64>::builder().pages(region.pages()).build();
+    while slab.try_insert(7).is_ok() {}
+    assert!(slab.try_vacant_entry().is_err());
+    assert!(slab.insert_at(Key::from_raw(100_000), 7).is_err());
+    assert!(slab.try_extend([(Key::from_raw(100_000), 7)]).is_err());
+    let stats = slab.stats();
+    assert_eq!((stats.refusals, stats.free), (Some(4), 0));
+    assert!(stats.growths.unwrap() > 0);
+    // Memory that no value waits for is not counted.
+    assert!(slab.try_reserve(1_000_000).is_err() && slab.prepare(1_000_000).is_err());
+    assert!(slab.try_reserve_exact(1_000_000).is_err());
+    assert_eq!(slab.stats().refusals, Some(4));
+}
+
+#[test]
+fn each_figure_says_whether_it_only_increases() {
+    fn counters(figures: impl Iterator<Item = Figure>) -> Vec<&'static str> {
+        let counters = figures.filter(|figure| figure.kind == FigureKind::Counter);
+        counters.map(|figure| figure.name).collect()
+    }
+    fn pairs(figures: impl Iterator<Item = Figure>) -> Vec<(&'static str, u64)> {
+        figures.map(|figure| (figure.name, figure.value)).collect()
+    }
+    let slab = Slab::<u64>::new().stats();
+    assert_eq!(
+        counters(slab.figures()),
+        ["refusals", "growths", "returned"]
+    );
+    assert!(pairs(slab.figures()).into_iter().eq(slab.iter()));
+    let keys = KeySlab::<u64>::new().stats();
+    assert_eq!(counters(keys.figures()), ["refusals", "growths"]);
+    assert!(pairs(keys.figures()).into_iter().eq(keys.iter()));
+    let pool = Pool::<u64>::with_capacity(1).stats();
+    assert_eq!(counters(pool.figures()), ["refusals"]);
+
+    let epochs = flatslab::epoch::EpochSlab::<u64>::new().stats();
+    assert_eq!(
+        counters(epochs.figures()),
+        ["advances", "close_calls", "closed", "scanned", "recycled"]
+    );
+    assert!(pairs(epochs.figures()).into_iter().eq(epochs.iter()));
+    let bytes = flatslab::bytes::ByteArena::new().stats();
+    let gauges: Vec<_> = (bytes.figures())
+        .filter(|figure| figure.kind == FigureKind::Gauge)
+        .map(|figure| figure.name)
+        .collect();
+    assert_eq!(gauges, ["size_classes", "held_by_locs", "chunk_bytes"]);
+    assert!(pairs(bytes.figures()).into_iter().eq(bytes.iter()));
+    let class = bytes.classes()[0];
+    assert_eq!(counters(class.figures()), ["allocs"]);
+    assert!(pairs(class.figures()).into_iter().eq(class.iter()));
+    let words = [FigureKind::Counter, FigureKind::Gauge].map(|kind| kind.to_string());
+    assert_eq!(words, ["counter", "gauge"]);
 }
 
 #[test]

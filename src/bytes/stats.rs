@@ -5,7 +5,7 @@ use core::fmt;
 use super::arena_core::{ArenaCore, Class};
 use super::references::References;
 use super::sizes::MOST_CLASSES;
-use crate::stats::print_figures;
+use crate::stats::{Figure, print_figures};
 
 /// The state of one size class of a [`ByteArena`](super::ByteArena), from
 /// [`stats`](super::ByteArena::stats).
@@ -39,10 +39,9 @@ pub struct ClassStats {
 
 /// A snapshot of the statistics of a [`ByteArena`](super::ByteArena).
 ///
-/// `Display` prints it as indented text. Exporters of metrics use [`iter`](Self::iter), and
-/// [`ClassStats::iter`] for each class. `size_classes`, `held_by_locs` and `chunk_bytes` are
-/// current values (gauges), and so are all fields of a class except `allocs`. The other fields
-/// count since the arena was created.
+/// `Display` prints it as indented text. Exporters of metrics use [`figures`](Self::figures), and
+/// [`ClassStats::figures`] for each class, which say which fields count since the arena was created,
+/// and which are current values.
 ///
 /// # Examples
 ///
@@ -173,13 +172,26 @@ impl ClassStats {
     /// assert!(class.iter().any(|figure| figure == ("size", 64)));
     /// ```
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        self.figures().map(|figure| (figure.name, figure.value))
+    }
+
+    /// Iterates over the same figures, each with its name, its value and its kind.
+    ///
+    /// `allocs` is a counter. The others are gauges.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let class = arena.stats().classes()[0];
+    /// assert_eq!(class.figures().next().unwrap().kind.to_string(), "gauge");
+    /// ```
+    pub fn figures(&self) -> impl Iterator<Item = Figure> + use<> {
         [
-            ("size", self.size as u64),
-            ("chunks", self.chunks as u64),
-            ("buffers", self.buffers as u64),
-            ("buffers_free", self.free as u64),
-            ("buffers_in_use", self.in_use as u64),
-            ("allocs", self.allocs),
+            Figure::gauge("size", self.size as u64),
+            Figure::gauge("chunks", self.chunks as u64),
+            Figure::gauge("buffers", self.buffers as u64),
+            Figure::gauge("buffers_free", self.free as u64),
+            Figure::gauge("buffers_in_use", self.in_use as u64),
+            Figure::counter("allocs", self.allocs),
         ]
         .into_iter()
     }
@@ -217,29 +229,43 @@ impl Stats {
     /// assert!(arena.stats().iter().any(|total| total == ("allocs", 1)));
     /// ```
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        self.figures().map(|figure| (figure.name, figure.value))
+    }
+
+    /// Iterates over the same figures, each with its name, its value and its kind.
+    ///
+    /// `size_classes`, `held_by_locs` and `chunk_bytes` are gauges. The others are counters.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// for figure in arena.stats().figures() {
+    ///     println!("# TYPE arena_{} {}", figure.name, figure.kind);
+    /// }
+    /// ```
+    pub fn figures(&self) -> impl Iterator<Item = Figure> + use<> {
         [
-            ("size_classes", self.size_classes),
-            ("requests", self.requests),
-            ("allocs", self.allocs),
-            ("frees", self.frees),
+            Figure::gauge("size_classes", self.size_classes),
+            Figure::counter("requests", self.requests),
+            Figure::counter("allocs", self.allocs),
+            Figure::counter("frees", self.frees),
             #[cfg(feature = "stats")]
-            ("add_refs", self.add_refs),
+            Figure::counter("add_refs", self.add_refs),
             #[cfg(feature = "stats")]
-            ("dec_refs", self.dec_refs),
+            Figure::counter("dec_refs", self.dec_refs),
             #[cfg(feature = "stats")]
-            ("dec_ref_zeroes", self.dec_ref_zeroes),
+            Figure::counter("dec_ref_zeroes", self.dec_ref_zeroes),
             #[cfg(feature = "stats")]
-            ("get_nexts", self.get_nexts),
+            Figure::counter("get_nexts", self.get_nexts),
             #[cfg(feature = "stats")]
-            ("set_nexts", self.set_nexts),
-            ("mallocs", self.mallocs),
-            ("malloc_errs", self.malloc_errs),
-            ("too_large_errs", self.too_large_errs),
-            ("add_chunk_errs", self.add_chunk_errs),
-            ("pop_free_errs", self.pop_free_errs),
-            ("freed_chunks", self.freed_chunks),
-            ("held_by_locs", self.held_by_locs),
-            ("chunk_bytes", self.chunk_bytes),
+            Figure::counter("set_nexts", self.set_nexts),
+            Figure::counter("mallocs", self.mallocs),
+            Figure::counter("malloc_errs", self.malloc_errs),
+            Figure::counter("too_large_errs", self.too_large_errs),
+            Figure::counter("add_chunk_errs", self.add_chunk_errs),
+            Figure::counter("pop_free_errs", self.pop_free_errs),
+            Figure::counter("freed_chunks", self.freed_chunks),
+            Figure::gauge("held_by_locs", self.held_by_locs),
+            Figure::gauge("chunk_bytes", self.chunk_bytes),
         ]
         .into_iter()
     }

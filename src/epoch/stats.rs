@@ -10,7 +10,7 @@ use super::key::{Epoch, EpochKey};
 #[cfg(feature = "track")]
 use super::record::ChunkPtr;
 use super::record::{EpochPtr, EpochState};
-use crate::stats::print_figures;
+use crate::stats::{Figure, print_figures};
 
 /// The statistics of an epoch.
 ///
@@ -127,7 +127,7 @@ impl Stats {
 impl Stats {
     /// Iterates over the fields: pairs of a name and a value.
     ///
-    /// Those from `advances` on only increase (counters). The others are current values (gauges).
+    /// [`figures`](Self::figures) also says which of them are counters.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::new();
@@ -135,21 +135,35 @@ impl Stats {
     /// assert!(slab.stats().iter().any(|figure| figure == ("live", 1)));
     /// ```
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        self.figures().map(|figure| (figure.name, figure.value))
+    }
+
+    /// Iterates over the same figures, each with its name, its value and its kind.
+    ///
+    /// Those from `advances` on are counters. The others are gauges.
+    ///
+    /// ```
+    /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
+    /// for figure in slab.stats().figures() {
+    ///     println!("# TYPE slab_{} {}", figure.name, figure.kind);
+    /// }
+    /// ```
+    pub fn figures(&self) -> impl Iterator<Item = Figure> + use<> {
         [
-            ("live", self.live as u64),
-            ("live_bytes", self.live_bytes as u64),
-            ("epochs", self.epochs as u64),
-            ("pinned_epochs", self.pinned_epochs as u64),
-            ("chunks", self.chunks as u64),
-            ("pinned_chunks", self.pinned_chunks as u64),
-            ("cached_chunks", self.cached_chunks as u64),
-            ("committed_bytes", self.committed_bytes as u64),
-            ("record_bytes", self.record_bytes as u64),
-            ("advances", self.advances),
-            ("close_calls", self.close_calls),
-            ("closed", self.closed),
-            ("scanned", self.scanned),
-            ("recycled", self.recycled),
+            Figure::gauge("live", self.live as u64),
+            Figure::gauge("live_bytes", self.live_bytes as u64),
+            Figure::gauge("epochs", self.epochs as u64),
+            Figure::gauge("pinned_epochs", self.pinned_epochs as u64),
+            Figure::gauge("chunks", self.chunks as u64),
+            Figure::gauge("pinned_chunks", self.pinned_chunks as u64),
+            Figure::gauge("cached_chunks", self.cached_chunks as u64),
+            Figure::gauge("committed_bytes", self.committed_bytes as u64),
+            Figure::gauge("record_bytes", self.record_bytes as u64),
+            Figure::counter("advances", self.advances),
+            Figure::counter("close_calls", self.close_calls),
+            Figure::counter("closed", self.closed),
+            Figure::counter("scanned", self.scanned),
+            Figure::counter("recycled", self.recycled),
         ]
         .into_iter()
     }

@@ -321,6 +321,20 @@ impl Cells {
         &self.source
     }
 
+    /// Returns how often the memory grew, as far as was [noted](Self::note_growth).
+    pub(super) fn growths(&self) -> u16 {
+        self.form.growths()
+    }
+
+    /// Notes that the memory grew. The number stops at the largest one.
+    pub(super) fn note_growth(&mut self) {
+        self.set_growths(self.growths().saturating_add(1));
+    }
+
+    pub(super) fn set_growths(&mut self, growths: u16) {
+        self.form.set_growths(growths);
+    }
+
     /// Returns `true` if a large block becomes a range when it grows.
     pub(super) fn to_range(&self) -> bool {
         self.form.to_range()
@@ -788,8 +802,8 @@ const fn first_capacity<C>() -> usize {
     if size_of::<C>() > 1024 { 1 } else { 4 }
 }
 
-/// The form of the memory, in one word: a slab that is moved as soon as it has a block would wait
-/// for the stores of several small fields.
+/// The form of the memory, and how often it grew, in one word: a slab that is moved as soon as it
+/// has a block would wait for the stores of several small fields.
 #[derive(Clone, Copy)]
 struct Form(u64);
 
@@ -806,8 +820,9 @@ impl Form {
     #[inline(always)]
     fn set(&mut self, capacity: usize, offset: u8, range: u8) {
         debug_assert!(capacity <= MAX_SLOTS);
+        debug_assert!(u64::from(range) << 40 < Self::LENT);
         let new = capacity as u64 | u64::from(offset) << 32 | u64::from(range) << 40;
-        self.0 = self.0 & Self::TO_RANGE | new;
+        self.0 = self.0 & (Self::TO_RANGE | u64::MAX << Self::GROWTHS) | new;
     }
 
     /// Sets the form of `capacity` cells in lent memory.
@@ -821,10 +836,13 @@ impl Form {
     }
 
     /// Set if the memory is not the slab's own.
-    const LENT: u64 = 1 << 62;
+    const LENT: u64 = 1 << 46;
 
     /// Set if a large block becomes a range when it grows.
-    const TO_RANGE: u64 = 1 << 63;
+    const TO_RANGE: u64 = 1 << 47;
+
+    /// The bit at which the number of growths begins.
+    const GROWTHS: u32 = 48;
 
     #[inline(always)]
     fn capacity(self) -> usize {
@@ -836,7 +854,16 @@ impl Form {
     }
 
     fn range(self) -> u8 {
-        (self.0 >> 40) as u8
+        (self.0 >> 40) as u8 & 0x3F
+    }
+
+    fn growths(self) -> u16 {
+        (self.0 >> Self::GROWTHS) as u16
+    }
+
+    fn set_growths(&mut self, growths: u16) {
+        let others = self.0 & !(u64::MAX << Self::GROWTHS);
+        self.0 = others | u64::from(growths) << Self::GROWTHS;
     }
 
     fn to_range(self) -> bool {
@@ -844,7 +871,10 @@ impl Form {
     }
 
     fn set_to_range(&mut self, to_range: bool) {
-        self.0 = u64::from(to_range) << 63 | self.0 & !Self::TO_RANGE;
+        self.0 &= !Self::TO_RANGE;
+        if to_range {
+            self.0 |= Self::TO_RANGE;
+        }
     }
 }
 

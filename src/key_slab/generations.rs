@@ -113,7 +113,7 @@ impl<T, K: GenerationKey, S: FixedStorage> PlainSlab<T, K, S> {
     /// ```
     #[must_use]
     pub fn wrapping_generations(mut self) -> Self {
-        self.wraps = true;
+        self.set_wraps(true);
         self
     }
 }

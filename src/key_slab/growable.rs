@@ -155,7 +155,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
         let mut slab = Self::with_key();
         if capacity > 0 {
             slab.reserve_exact(capacity);
-            slab.growths = 0;
+            slab.cells.set_growths(0);
         }
         slab
     }
@@ -342,7 +342,9 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
         let grows = capacity > self.capacity();
         // SAFETY: by `used-cells` the cells below `used` are initialised, and no others.
         unsafe { self.cells.try_resize::<K::Cell<T>>(self.used, capacity)? };
-        self.growths = self.growths.saturating_add(grows.into());
+        if grows {
+            self.cells.note_growth();
+        }
         Ok(())
     }
 
@@ -368,7 +370,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     /// assert_eq!(slab.capacity(), 1);
     /// ```
     pub fn shrink_to_fit(&mut self) {
-        let highest = cell::highest_cut(self.floor, self.wraps);
+        let highest = cell::highest_cut(self.floor, self.wraps());
         let last = (0..self.used).rev().find(|&index| {
             // SAFETY: by `used-cells` the cell exists.
             let cell = unsafe { self.place(index).as_ref() };

@@ -182,9 +182,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
         if self.used == self.capacity() {
             if S::BOUNDED {
+                self.tally.note_refusal();
                 return Err(refuse(None, Held::new(value)));
             }
-            if let Err(error) = self.try_grow(self.used + 1) {
+            if let Err(error) = self.try_grow_to_insert(self.used + 1) {
                 return Err(refuse(Some(error), Held::new(value)));
             }
         }
@@ -247,9 +248,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             return Ok(place);
         }
         if !S::BOUNDED {
-            self.try_grow(self.used + 1).map_err(Some)?;
+            self.try_grow_to_insert(self.used + 1).map_err(Some)?;
             return self.next_place().ok_or(None);
         }
+        self.tally.note_refusal();
         Err(None)
     }
 
@@ -266,8 +268,19 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         debug_assert!(!S::BOUNDED && slots > self.capacity());
         // SAFETY: by `used-cells` the cells below `used` are initialised, and no others.
         unsafe { self.cells.try_grow::<K::Cell<T>>(self.used, slots)? };
-        self.growths = self.growths.saturating_add(1);
+        self.cells.note_growth();
         Ok(())
+    }
+
+    /// [Grows](Self::try_grow) for an insertion, and counts if it is refused.
+    #[cold]
+    #[inline(never)]
+    fn try_grow_to_insert(&mut self, slots: usize) -> Result<(), AllocError> {
+        let grown = self.try_grow(slots);
+        if grown.is_err() {
+            self.tally.note_refusal();
+        }
+        grown
     }
 
     /// Refuses: without an allocator no slab grows.

@@ -178,7 +178,7 @@ impl<T: Copy, K: SlabKey, S: Storage> Undo for PlainSlab<T, K, S> {
 
     #[track_caller]
     fn new_log(&mut self) -> UndoLog<T> {
-        if self.wraps && self.retired > 0 {
+        if self.wraps() && self.retired > 0 {
             self.free_retired();
         }
         let mut log = UndoLog::new_in(self.cells.source());

@@ -169,7 +169,7 @@ impl<V: Copy, K: GenerationKey> LoggedSecondary<V, K> {
         if let Err(error) = self.try_log_entry(index) {
             return Err(InsertAtError::NoMemory(value, error));
         }
-        self.slab.set(index, version, slab.wraps, value)
+        self.slab.set(index, version, slab.wraps(), value)
     }
 
     /// Logs the slot of this index, or makes room for its stamp and those of the slots up to it.

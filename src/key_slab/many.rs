@@ -421,7 +421,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
                 let version = cell.as_ref().version();
                 if cell::is_detached(version) {
                     self.detached += 1;
-                } else if K::Cell::<T>::VERSIONED && version == cell::RETIRED && !self.wraps {
+                } else if K::Cell::<T>::VERSIONED && version == cell::RETIRED && !self.wraps() {
                     self.retired += 1;
                 } else {
                     if version == cell::RETIRED {

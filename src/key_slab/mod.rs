@@ -223,15 +223,41 @@ pub struct PlainSlab<T, K: SlabKey, S: Storage> {
     detached: u32,
     /// The highest version of the cells that were cut off. Cells after `used` start with it.
     floor: u32,
-    /// Number of times the memory grew; it stops at the largest number. The struct has room for
-    /// these bits.
-    growths: u16,
-    /// Whether a slot that has used its last generation starts again with the first one.
-    wraps: bool,
+    tally: Tally,
     /// Covariant in `T`.
     values: PhantomData<T>,
     keys: InKeys<K>,
     storage: PhantomData<fn() -> S>,
+}
+
+/// The number of refused insertions, and whether a slot that has used its last generation starts
+/// again with the first one: one word, because a slab has 64 bytes and no others to spare.
+#[derive(Clone, Copy)]
+struct Tally(u32);
+
+impl Tally {
+    const NONE: Tally = Tally(0);
+
+    const WRAPS: u32 = 1;
+
+    fn wraps(self) -> bool {
+        self.0 & Self::WRAPS != 0
+    }
+
+    fn set_wraps(&mut self, wraps: bool) {
+        self.0 = self.0 & !Self::WRAPS | u32::from(wraps);
+    }
+
+    fn refusals(self) -> u32 {
+        self.0 >> 1
+    }
+
+    /// Starts again from 0 after the largest number: a number that stopped would hide from a rate
+    /// that the slab still refuses. One instruction, also where a value waits in registers.
+    #[inline(always)]
+    fn note_refusal(&mut self) {
+        self.0 = self.0.wrapping_add(2);
+    }
 }
 
 /// Invariant in `K`: a subtype of a key type is another type, whose cells may be
@@ -252,8 +278,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             retired: 0,
             detached: 0,
             floor: 0,
-            growths: 0,
-            wraps: false,
+            tally: Tally::NONE,
             values: PhantomData,
             keys: PhantomData,
             storage: PhantomData,
@@ -276,6 +301,16 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         // SAFETY: there is no cell yet.
         unsafe { slab.cells.try_resize::<K::Cell<T>>(0, capacity)? };
         Ok(slab)
+    }
+
+    /// Whether a slot that has used its last generation starts again with the first one.
+    #[inline(always)]
+    fn wraps(&self) -> bool {
+        self.tally.wraps()
+    }
+
+    fn set_wraps(&mut self, wraps: bool) {
+        self.tally.set_wraps(wraps);
     }
 
     /// Returns the place of a cell.
@@ -403,7 +438,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     pub fn stats(&self) -> Stats {
         Stats {
             peak: Some(self.used),
-            growths: (!S::BOUNDED).then(|| self.growths.into()),
+            refusals: Some(self.tally.refusals().into()),
+            #[cfg(feature = "alloc")]
+            growths: (!S::BOUNDED).then(|| self.cells.growths().into()),
             retired: Some(self.retired as usize),
             ..Stats::new(
                 self.len(),
@@ -629,7 +666,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     unsafe fn free(&mut self, index: usize, version: u32) -> u32 {
         let mut next = version + 1;
         if K::Cell::<T>::VERSIONED && next == cell::RETIRED {
-            if !self.wraps {
+            if !self.wraps() {
                 self.retired += 1;
                 return next;
             }
@@ -830,7 +867,8 @@ impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
 
         debug_assert!(clone.used == 0 && clone.capacity() >= self.used);
-        (clone.floor, clone.wraps) = (self.floor, self.wraps);
+        clone.floor = self.floor;
+        clone.set_wraps(self.wraps());
         let settled = Settled(clone);
         let clone = &mut *settled.0;
         for index in 0..self.used {
@@ -899,9 +937,12 @@ impl<T: Clone, K: SlabKey, S: Storage> Clone for PlainSlab<T, K, S> {
             self.used = 0;
             source.clone_to(self);
         } else {
-            let growths = self.growths;
+            let (growths, mut tally) = (self.cells.growths(), self.tally);
             *self = source.clone();
-            self.growths = growths.saturating_add((!S::BOUNDED).into());
+            self.cells.set_growths(growths);
+            self.cells.note_growth();
+            tally.set_wraps(self.wraps());
+            self.tally = tally;
         }
     }
 }

@@ -57,7 +57,7 @@ impl<T, K: SlabKey> Build for KeySlab<T, K> {
     fn try_build(options: KeySlabOptions, pages: Pages) -> Result<Self, BuildError> {
         let source = pages.into_source()?;
         let mut slab = Self::try_with_exact_capacity(options.reserve, &source, options.in_range)?;
-        slab.wraps = options.wraps;
+        slab.set_wraps(options.wraps);
         Ok(slab)
     }
 }
@@ -203,7 +203,7 @@ impl<T, K: SlabKey> Build for BoundedKeySlab<T, K> {
         } else {
             Self::try_touched(options.capacity, &source)?
         };
-        slab.wraps = options.wraps;
+        slab.set_wraps(options.wraps);
         Ok(slab)
     }
 }

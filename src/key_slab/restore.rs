@@ -130,8 +130,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             return Ok(());
         }
         #[cfg(feature = "alloc")]
-        self.try_reach(index)
-            .map_err(|error| Refusal::NoMemory((), error))?;
+        if let Err(error) = self.try_reach(index) {
+            self.tally.note_refusal();
+            return Err(Refusal::NoMemory((), error));
+        }
         Ok(())
     }
 

@@ -161,7 +161,7 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
         if slab.find(index, version).is_none() {
             return Err(InsertAtError::Missing(value));
         }
-        self.set(index, version, slab.wraps, value)
+        self.set(index, version, slab.wraps(), value)
     }
 
     /// Sets the entry of a value whose key has these numbers, which the caller read once.

@@ -39,7 +39,7 @@ const fn parts<S: Storage>() -> usize {
 }
 
 /// Serializes the slab as a snapshot: a tuple of the capacity (only of a bounded slab), the slots,
-/// the order of the free slots, and a number that contains the version with which new slots start
+/// the order of the free slots, and a number that contains the generation with which new slots start
 /// and whether [generations wrap](super::GenKey#how-long-generations-last).
 ///
 /// A restored slab has the same values under the same keys, and returns the same keys from then on.
@@ -53,7 +53,7 @@ impl<T: Serialize, K: SlabKey, S: Storage> Serialize for PlainSlab<T, K, S> {
         }
         tuple.serialize_element(&Slots(self))?;
         tuple.serialize_element(&Free(self))?;
-        tuple.serialize_element(&(self.floor | u32::from(self.wraps)))?;
+        tuple.serialize_element(&(self.floor | u32::from(self.wraps())))?;
         tuple.end()
     }
 }
@@ -182,7 +182,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 /// - the slab has too few slots, or cannot get their memory,
 /// - the snapshot has more slots than the [limit](Self::limit), or
 /// - the snapshot is inconsistent: a slot is listed as free twice, is listed as free but is not
-///   vacant, is vacant but not listed, or has a version that no slot has.
+///   vacant, is vacant but not listed, or has a generation that no slot has.
 #[derive(Debug)]
 pub struct Restore<'a, T, K: SlabKey, S: Storage> {
     slab: &'a mut PlainSlab<T, K, S>,
@@ -254,7 +254,9 @@ where
         // The format may report an error after the last part.
         reading.complete = reading.complete && read.is_ok();
         let is_read = reading.complete;
-        reading.slab.wraps |= is_read && reading.wraps;
+        if is_read && reading.wraps {
+            reading.slab.set_wraps(true);
+        }
         // Dropped before the error is returned: if a destructor panics, no error is leaked.
         drop(reading);
         read.and_then(|()| match is_read {
@@ -394,13 +396,13 @@ where
         // Only slots of a slab that was shrunk start with a later version.
         let is_cut = K::Cell::<T>::VERSIONED && !S::BOUNDED;
         let most = if is_cut {
-            highest_floor(wraps || reading.slab.wraps)
+            highest_floor(wraps || reading.slab.wraps())
         } else {
             0
         };
         if floor > most || wraps && !K::Cell::<T>::VERSIONED {
             return Err(A::Error::custom(format_args!(
-                "{last} is not a version that slots begin with"
+                "no generation that slots begin with is stored as {last}"
             )));
         }
         reading.slab.floor = floor;
@@ -437,7 +439,7 @@ where
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("slots, each with its version and its value")
+        f.write_str("slots, each with its generation and its value")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut slots: A) -> Result<(), A::Error> {
@@ -471,7 +473,7 @@ impl<'de, C: Cell<T>, T: Deserialize<'de>> Visitor<'de> for ReadSlot<C, T> {
     type Value = (u32, Option<T>);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a slot's version and its value")
+        f.write_str("a slot's generation and its value")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut slot: A) -> Result<Self::Value, A::Error> {
@@ -487,7 +489,7 @@ impl<'de, C: Cell<T>, T: Deserialize<'de>> Visitor<'de> for ReadSlot<C, T> {
         };
         if !is_one {
             return Err(A::Error::custom(format_args!(
-                "{version} is not the version of a slot"
+                "no generation of a slot is stored as {version}"
             )));
         }
         let value = if version % 2 == 1 {

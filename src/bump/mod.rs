@@ -79,6 +79,30 @@
 //! - *Allocator calls.* A frame that repeats makes none. All frames together make one per chunk,
 //!   unless [`shrink_to_fit`](Arena::shrink_to_fit) frees chunks.
 //!
+//! One large request among small ones shows the worst of it: it takes a chunk for itself, and the
+//! next small one a chunk of twice that. Reserve the bytes of the largest frame, which then has one
+//! chunk:
+//!
+//! ```
+//! use flatslab::bump::Arena;
+//!
+//! const MIB: usize = 1 << 20;
+//!
+//! fn frame(arena: &Arena) {
+//!     arena.alloc_slice_fill_with(10, |_| 0_u8);
+//!     arena.alloc_layout(std::alloc::Layout::array::<u8>(16 * MIB).unwrap());
+//!     arena.alloc_slice_fill_with(10, |_| 0_u8);
+//! }
+//!
+//! let grown = Arena::new();
+//! frame(&grown);                       // chunks of 4 KiB, 16 MiB and 32 MiB
+//! assert_eq!((grown.chunks_allocated(), grown.allocated_bytes() / MIB), (3, 48));
+//!
+//! let reserved = Arena::with_capacity(16 * MIB + 4096);
+//! frame(&reserved);
+//! assert_eq!((reserved.chunks_allocated(), reserved.allocated_bytes() / MIB), (1, 16));
+//! ```
+//!
 //! A limit makes chunks smaller. If the allocator refuses a chunk of the usual size, the arena asks
 //! for a quarter of it, and so on, 21 times at most, down to the size that the request needs. There
 //! may then be more than 42 chunks, and an allocation does not use the chunks that are further

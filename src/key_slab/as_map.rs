@@ -2,7 +2,8 @@
 //! `#[serde(with = "flatslab::key_slab::as_map")]`.
 //!
 //! The map does not contain the order of the free slots, so later insertions may return other keys
-//! than in the original. It is for keys without generations, which a map would lose.
+//! than in the original. It is for [keys without generations](PlainKey), which a map would lose: a
+//! slab with [`GenKey`](super::GenKey) is written as a snapshot, without this attribute.
 //!
 //! ```
 //! use flatslab::{Key, KeySlab};
@@ -29,6 +30,41 @@ use crate::key::Key;
 use ::serde::de::{Error as _, MapAccess, Visitor};
 use ::serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// The key types without generations: [`Key`], and those that [`key_type!`](crate::key_type)
+/// declares around it.
+///
+/// This trait is sealed.
+///
+/// ```
+/// flatslab::key_type!(struct OrderKey);
+///
+/// #[derive(serde::Serialize)]
+/// struct Book {
+///     #[serde(serialize_with = "flatslab::key_slab::as_map::serialize")]
+///     orders: flatslab::KeySlab<String, OrderKey>,
+/// }
+/// ```
+///
+/// The keys of a map have no generations:
+///
+/// ```compile_fail,E0277
+/// #[derive(serde::Serialize)]
+/// struct Book {
+///     #[serde(serialize_with = "flatslab::key_slab::as_map::serialize")]
+///     orders: flatslab::KeySlab<String, flatslab::GenKey>,
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has a generation, which a map from numbers to values would lose",
+    label = "a key type without generations is required",
+    note = "without `as_map`, the slab is written as a snapshot, which has the generations; or use \
+            `Key`, or a type that `key_type!(struct Name)` declares"
+)]
+pub trait PlainKey: SlabKey + Into<Key> + From<Key> {}
+
+#[diagnostic::do_not_recommend]
+impl<K: SlabKey + Into<Key> + From<Key>> PlainKey for K {}
+
 /// Writes a slab as a map from the numbers of its slots to its values.
 ///
 /// # Errors
@@ -37,7 +73,7 @@ use ::serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub fn serialize<T, K, S, R>(slab: &PlainSlab<T, K, S>, serializer: R) -> Result<R::Ok, R::Error>
 where
     T: Serialize,
-    K: SlabKey + Into<Key>,
+    K: PlainKey,
     S: Storage,
     R: Serializer,
 {
@@ -59,7 +95,7 @@ where
 pub fn deserialize<'de, T, K, D>(deserializer: D) -> Result<KeySlab<T, K>, D::Error>
 where
     T: Deserialize<'de>,
-    K: SlabKey + From<Key>,
+    K: PlainKey,
     D: Deserializer<'de>,
 {
     read(deserializer, |values| {
@@ -90,7 +126,7 @@ pub fn deserialize_up_to<'de, T, K, D>(
 ) -> Result<KeySlab<T, K>, D::Error>
 where
     T: Deserialize<'de>,
-    K: SlabKey + From<Key>,
+    K: PlainKey,
     D: Deserializer<'de>,
 {
     read(deserializer, |_values| slots)
@@ -103,7 +139,7 @@ fn read<'de, T, K, D>(
 ) -> Result<KeySlab<T, K>, D::Error>
 where
     T: Deserialize<'de>,
-    K: SlabKey + From<Key>,
+    K: PlainKey,
     D: Deserializer<'de>,
 {
     let entries = deserializer.deserialize_map(Entries(PhantomData))?;

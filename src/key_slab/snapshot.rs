@@ -102,9 +102,13 @@ impl<T, K: SlabKey, S: Storage> Serialize for Free<'_, T, K, S> {
 ///
 /// The slab takes as many slots as the snapshot has entries; a bounded slab takes as many as the
 /// snapshot's capacity, which are allocated and not touched. No key claims memory, so there is no
-/// limit on keys. If the input may be forged, or to use other memory, read it by
-/// [`restore`](PlainSlab::restore) into a slab that you have created, and
-/// [limit](Restore::limit) its slots.
+/// limit on keys.
+///
+/// A forged capacity costs address space, up to 2^30 slots, and no memory: only slots that have
+/// entries are touched, by reading and by `clone`. An allocator that refuses so much is an error. But
+/// [`prepare`](PlainSlab::prepare) of all free slots touches them all. If the input may be forged, or
+/// to use other memory, read it by [`restore`](PlainSlab::restore) into a slab that you have created,
+/// and [limit](Restore::limit) its slots.
 ///
 /// ```
 /// use flatslab::{GenKey, KeySlab};
@@ -147,6 +151,10 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// it had. Generations wrap afterwards if they did in the snapshot or in this slab. While
     /// reading, it allocates one bit for each slot from the global allocator.
     ///
+    /// A bounded slab may have another capacity than the one that was written: it needs room for the
+    /// slots of the snapshot, and a larger one returns the same keys as the original until that would
+    /// be full. So a program can be given more slots when it starts again.
+    ///
     /// ```
     /// use flatslab::KeySlab;
     /// use serde::de::DeserializeSeed;
@@ -158,6 +166,27 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// let mut restored = KeySlab::<String>::builder().reserve(100).build();
     /// restored.restore().deserialize(&mut serde_json::Deserializer::from_str(&json))?;
     /// assert_eq!(restored[key], "value");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    ///
+    /// Into a larger slab:
+    ///
+    /// ```
+    /// use flatslab::BoundedKeySlab;
+    /// use serde::de::DeserializeSeed;
+    ///
+    /// let mut slab = BoundedKeySlab::with_capacity(3);
+    /// let keys = ["one", "two"].map(|value| slab.insert(value.to_string()).unwrap());
+    /// slab.remove(keys[0]);
+    /// let json = serde_json::to_string(&slab)?;
+    ///
+    /// let mut larger = BoundedKeySlab::<String>::with_capacity(1000);
+    /// larger.restore().deserialize(&mut serde_json::Deserializer::from_str(&json))?;
+    /// for value in ["three", "four"] {
+    ///     assert_eq!(larger.insert(value.to_string()), slab.insert(value.to_string()));
+    /// }
+    /// assert!(slab.insert("five".to_string()).is_err());
+    /// assert!(larger.insert("five".to_string()).is_ok());
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     pub fn restore(&mut self) -> Restore<'_, T, K, S> {

@@ -20,6 +20,41 @@ type Order = [u64; 8];
 const LIVE: usize = 20_000;
 const STEPS: usize = 1_000_000 / if cfg!(debug_assertions) { 4 } else { 1 };
 
+/// The recipe of the guide's page `linux`: a map with twice the capacity never grows, and is
+/// populated when it is created.
+#[test]
+#[cfg(feature = "allocator-api2")]
+fn a_map_in_pages_neither_faults_nor_grows() {
+    use flatslab::memory::PageAllocator;
+    use hashbrown::{DefaultHashBuilder, HashMap};
+
+    let pages = PageAllocator::try_new(Pages::system()).unwrap();
+    let hasher = DefaultHashBuilder::default();
+    let mut map = HashMap::with_capacity_and_hasher_in(2 * LIVE, hasher, pages.clone());
+    let bytes = pages.memory().bytes();
+    let mut id = 0_u64;
+    let mut random = 1_u64;
+    let mut ids = vec![u64::MAX; LIVE];
+    ids.clear();
+    // From the first insertion on.
+    let found = faults(|| {
+        for _ in 0..STEPS {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1);
+            let at = (random >> 33) as usize % LIVE;
+            if map.len() == LIVE {
+                map.remove(&std::mem::replace(&mut ids[at], id)).unwrap();
+            } else {
+                ids.push(id);
+            }
+            map.insert(id, id);
+            id += 1;
+        }
+    });
+    assert_eq!(pages.memory().bytes(), bytes);
+    // The map has 160 pages. Some of the stack and of the program may be new.
+    assert!(found < 32, "{found} faults in {STEPS} steps");
+}
+
 /// Steady inserts and removals, among so many values.
 fn steady<S>(
     slab: &mut S,

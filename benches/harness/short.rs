@@ -632,13 +632,15 @@ pub fn readme(record: &Record) -> Option<String> {
     Some(table::markdown(&head, &README.map(row)))
 }
 
-/// The table of growth of the README: the slowest insertions of 64 bytes.
+/// The table of growth of the README: the slowest insertions of 64 bytes. Its rows and columns are
+/// also those in which ours is slower.
 #[must_use]
 pub fn readme_growth(record: &Record) -> Option<String> {
     record.bench(growth::BENCH)?;
     let of = |row| of_bench(growth::BENCH, row, (2_000_000, 64));
     let columns = [
         ("p99.9, running", of(growth::RUNNING), Metric::P999),
+        ("p99.99", of(growth::RUNNING), Metric::P9999),
         ("longest: fresh glibc", of(growth::FRESH), Metric::Worst),
         ("running", of(growth::RUNNING), Metric::Worst),
         ("mimalloc", of(growth::MIMALLOC), Metric::Worst),
@@ -648,8 +650,11 @@ pub fn readme_growth(record: &Record) -> Option<String> {
         "slab",
         "slotmap",
         "Vec, push",
+        "Box",
+        "nexus-slab unbounded",
         "Slab, Slot",
         "BoundedSlab, Slot",
+        "KeySlab",
         "KeySlab, grow_in_place",
     ];
     Some(by_subject(
@@ -670,4 +675,64 @@ fn by_bytes(case: Case<'_>) -> String {
 
 fn figure(figure: Option<f64>, decimals: usize) -> String {
     figure.map_or_else(|| NOTHING.to_owned(), |it| format!("{it:.decimals$}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::summary;
+
+    /// A document of the repository.
+    fn document(name: &str) -> String {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        std::fs::read_to_string(root.join(name)).unwrap()
+    }
+
+    /// The newest record of the growth bench.
+    fn newest() -> Record {
+        let files = std::fs::read_dir(Record::directory()).unwrap();
+        let paths = files.map(|entry| entry.unwrap().path());
+        let is_of_a_day = |path: &std::path::PathBuf| {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            name.starts_with(|first: char| first.is_ascii_digit()) && name.ends_with(".json")
+        };
+        let mut paths: Vec<_> = paths.filter(is_of_a_day).collect();
+        paths.sort();
+        let mut records = paths.iter().rev().map(|path| Record::read(path).unwrap());
+        records
+            .find(|record| record.bench(growth::BENCH).is_some())
+            .unwrap()
+    }
+
+    #[test]
+    fn the_first_page_shows_the_rows_and_columns_in_which_ours_is_slower() {
+        let table = readme_growth(&newest()).unwrap();
+        assert!(document("README.md").contains(&table), "{table}");
+        let head = table.lines().next().unwrap();
+        assert!(head.contains("p99.99"), "{head}");
+        for row in ["`Box` ", "`nexus-slab` unbounded", "`KeySlab` "] {
+            assert!(table.contains(&format!("| {row}")), "{row}: {table}");
+        }
+    }
+
+    #[test]
+    fn where_it_is_slower_lists_the_percentiles_of_growth() {
+        let record = newest();
+        let lines = summary::slower(std::iter::once(&record));
+        let page = document("BENCHMARKS.md");
+        for line in &lines {
+            if line.contains("while it grows") {
+                assert!(page.contains(line), "{line}");
+            }
+        }
+        let of = |names: &str| lines.iter().any(|line| line.starts_with(names));
+        assert!(of(
+            "`Slab`, `Slot` against `slab`, the slowest insertion of 10,000"
+        ));
+        assert!(of(
+            "`KeySlab`, grow_in_place against `slab`, the slowest insertion of 10,000"
+        ));
+    }
 }

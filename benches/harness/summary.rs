@@ -51,6 +51,11 @@ const MILLESIMAL: (&str, Option<usize>, &str) = (
     Some(2_000_000),
     ", the slowest insertion of 1,000 while it grows",
 );
+const LATEST: (&str, Option<usize>, &str) = (
+    growth::BENCH,
+    Some(2_000_000),
+    ", the slowest insertion of 10,000 while it grows",
+);
 const ORDERS: (&str, Option<usize>, &str) = ("malloc", Some(1_000_000), ", a million orders");
 const ARENAS: (&str, Option<usize>, &str) = ("arena", None, "");
 const BUFFERS: (&str, Option<usize>, &str) = (bytes::BENCH, None, "");
@@ -70,7 +75,13 @@ const COMPARISONS: &[Comparison] = &[
         Metric::Ticks,
     ),
     comparison(MILLESIMAL, "Slab, Slot", "slab", Metric::P999),
+    comparison(MILLESIMAL, "KeySlab", "slab", Metric::P999),
+    comparison(MILLESIMAL, "KeySlab, grow_in_place", "slab", Metric::P999),
+    comparison(LATEST, "Slab, Slot", "slab", Metric::P9999),
+    comparison(LATEST, "KeySlab", "slab", Metric::P9999),
+    comparison(LATEST, "KeySlab, grow_in_place", "slab", Metric::P9999),
     comparison(LONGEST, "Slab, Slot", "slab", Metric::Worst),
+    comparison(LONGEST, "KeySlab", "slab", Metric::Worst),
     comparison(LONGEST, "KeySlab, grow_in_place", "slab", Metric::Worst),
     comparison(ORDERS, "Pool, PoolBox", "Box, malloc", Metric::Ticks),
     comparison(ORDERS, "BoundedSlab, Slot", "Box, mimalloc", Metric::Ticks),

@@ -26,7 +26,7 @@ const STARTS: [(&str, &str); 2] = [
 pub(crate) const SHORT: [(&str, &str); 7] = [
     ("slab", "Slab"),
     ("bounded-slab", "BoundedSlab"),
-    ("key-slab", "KeySlab"),
+    ("key-slab", "KeySlab, grow_in_place"),
     ("by-hand", "by hand"),
     ("slab-number", "slab"),
     ("slotmap", "slotmap"),
@@ -77,33 +77,35 @@ pub(crate) fn file(engine: &Engine) -> (&'static str, String) {
         )
     });
     let text = format!(
-        "{head}\n\n{}\n\n{}\n{}\n## The longest command, by allocator\n\n{}\n\n{}",
+        "{head}\n\n{}\n\n{}\n{}\n{}\n\n## The longest command, by allocator\n\n{}\n\n{}",
         caption(result),
         tables.join("\n"),
         late(result),
+        says(result),
         by_program(engine),
-        says(result)
+        says_of_programs(engine)
     );
     ("engine", text)
 }
 
-/// For BENCHMARKS.md: both tables of the closed loop, the longest command by allocator, and what
-/// they say.
+/// For BENCHMARKS.md: both tables of the closed loop and what they say, then the longest command by
+/// allocator and what that says.
 pub(crate) fn in_short(engine: &Engine) -> String {
     let result = &engine.result;
     let tables =
         STARTS.map(|(start, title)| format!("{title}:\n\n{}", table(result, start, |_| true)));
     format!(
-        "{} [All tables](benches/record/tables/engine.md).\n\n{}\n\nThe longest command from empty, \
-         by allocator:\n\n{}\n\n{}",
+        "{} [All tables](benches/record/tables/engine.md).\n\n{}\n\n{}\n\nThe longest command from \
+         empty, by allocator:\n\n{}\n\n{}",
         caption(result),
         tables.join("\n\n"),
+        says(result),
         by_program(engine),
-        says(result)
+        says_of_programs(engine)
     )
 }
 
-/// The sentences that the program has printed.
+/// The sentences that the program has printed of its own figures: no other program's.
 fn says(result: &Value) -> String {
     let said = array(&result["says"]).iter().filter_map(Value::as_str);
     said.collect::<Vec<_>>().join(" ")
@@ -231,6 +233,96 @@ fn by_program(engine: &Engine) -> String {
         row
     });
     table::markdown(&head, &rows.collect::<Vec<_>>())
+}
+
+/// What the longest commands say of all programs: the range of ours, that of the others, and where
+/// one of the others is shorter than one of ours.
+fn says_of_programs(engine: &Engine) -> String {
+    let in_us = |us: u64| format!("{} µs", thousands(us as usize));
+    let (mut ours, mut others, mut shorter) = (Vec::new(), Vec::new(), Vec::new());
+    for (program, result) in &engine.programs {
+        let [of_us, of_others] = [&SHORT[..OURS], &SHORT[OURS..]].map(|shown| {
+            let highest = shown.iter().filter_map(|(kind, _)| {
+                let longest = longest(result, kind).into_iter().max()?;
+                let store = stores(result).iter().find(|it| it["store"] == *kind)?;
+                Some((longest.div_ceil(1_000), name(store)))
+            });
+            highest.collect::<Vec<_>>()
+        });
+        if let Some((most, longest)) = of_us.iter().max() {
+            let below = of_others.iter().filter(|it| it.0 < *most);
+            let below: Vec<String> = below
+                .map(|(us, name)| format!("{name} ({})", in_us(*us)))
+                .collect();
+            if !below.is_empty() {
+                let (most, below) = (in_us(*most), below.join(" and "));
+                shorter.push(format!(
+                    " With {program}, {longest} ({most}) takes longer than {below}."
+                ));
+            }
+        }
+        ours.extend(of_us.into_iter().map(|it| it.0));
+        others.extend(of_others.into_iter().map(|it| it.0));
+    }
+    let range = |all: &[u64]| {
+        let (least, most) = (all.iter().min()?, all.iter().max()?);
+        Some(format!(
+            "{} to {}",
+            thousands(*least as usize),
+            in_us(*most)
+        ))
+    };
+    let (Some(ours), Some(others)) = (range(&ours), range(&others)) else {
+        return String::new();
+    };
+    format!(
+        "Over all allocators the longest command takes {ours} in the stores of flatslab, and \
+         {others} in the others.{}",
+        shorter.concat()
+    )
+}
+
+/// The figures of the closed loop of which ours take more than a tenth longer than `slab + number`:
+/// a line for each store and start that has such figures.
+pub(crate) fn slower(engine: &Engine) -> Vec<String> {
+    const REFERENCE: &str = "slab-number";
+    let of = |kind: &str, start: &str| {
+        let store = stores(&engine.result)
+            .iter()
+            .find(|it| it["store"] == *kind)?;
+        let rounds = counted(&store[start]);
+        Some(LATENCIES.map(|(field, title, is_highest)| {
+            let values = rounds.iter().filter_map(|it| it["closed"][field].as_u64());
+            (title, figure(values.collect(), is_highest))
+        }))
+    };
+    let named = |kind: &str| {
+        let store = stores(&engine.result)
+            .iter()
+            .find(|it| it["store"] == *kind);
+        store.map(name)
+    };
+    let line = |kind: &str, (start, title): (&str, &str)| {
+        let (ours, theirs) = (of(kind, start)?, of(REFERENCE, start)?);
+        let longer = ours.into_iter().zip(theirs).filter_map(|(ours, theirs)| {
+            let ratio = ours.1? as f64 / theirs.1? as f64;
+            (ratio > 1.1).then(|| format!("{} {ratio:.2}", ours.0))
+        });
+        let longer: Vec<String> = longer.collect();
+        if longer.is_empty() {
+            return None;
+        }
+        let (ours, theirs, title) = (named(kind)?, named(REFERENCE)?, title.to_lowercase());
+        let longer = longer.join("; ");
+        Some(format!(
+            "{ours} against {theirs}, a matching engine, {title}: {longer}."
+        ))
+    };
+    let kinds = SHORT[..OURS].iter().map(|(kind, _)| *kind);
+    let pairs = kinds.flat_map(|kind| STARTS.map(|start| (kind, start)));
+    pairs
+        .filter_map(|(kind, start)| line(kind, start))
+        .collect()
 }
 
 /// Commands a second with other shares of latecomers, reserved.

@@ -101,7 +101,10 @@ fn report(arguments: &Arguments) -> Result<(), String> {
         "summary",
         lines(summary::sentences(all.clone())).trim_end().to_owned(),
     ));
-    sections.push(("slower", lines(summary::slower(all)).trim_end().to_owned()));
+    let mut slower = summary::slower(all);
+    slower.extend(engine.as_ref().map_or_else(Vec::new, engine::slower));
+    slower.extend(order_book::slower(&book));
+    sections.push(("slower", lines(slower).trim_end().to_owned()));
     let claimed = claims::tables(&records).into_iter();
     let claimed: Vec<String> = claimed
         .map(|(name, table)| format!("{name}:\n\n{table}"))

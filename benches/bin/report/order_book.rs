@@ -81,12 +81,7 @@ pub(crate) fn file(results: &[Value]) -> (&'static str, String) {
 /// Of the book with the most rounds, the largest of these: on default pages and without
 /// look-ahead.
 pub(crate) fn in_short(results: &[Value]) -> String {
-    let plain = |result: &&Value| {
-        let mut stores = variants(result).iter();
-        stores.all(|store| store["store"] == *name(store))
-    };
-    let most = |result: &&Value| (result["rounds"].as_u64(), live(result));
-    let Some(result) = results.iter().filter(plain).max_by_key(most) else {
+    let Some(result) = shown(results) else {
         return "No order book was recorded.".to_owned();
     };
     format!(
@@ -96,6 +91,16 @@ pub(crate) fn in_short(results: &[Value]) -> String {
         caption(result),
         table(result)
     )
+}
+
+/// The run whose table is in BENCHMARKS.md.
+fn shown(results: &[Value]) -> Option<&Value> {
+    let plain = |result: &&Value| {
+        let mut stores = variants(result).iter();
+        stores.all(|store| store["store"] == *name(store))
+    };
+    let most = |result: &&Value| (result["rounds"].as_u64(), live(result));
+    results.iter().filter(plain).max_by_key(most)
 }
 
 /// What the cells of a table are.
@@ -156,12 +161,50 @@ fn table(result: &Value) -> String {
     table::markdown(&head, &stores.iter().map(row).collect::<Vec<_>>())
 }
 
+/// The figures of which ours take more than a tenth longer than `slab`, in the run whose table is
+/// in BENCHMARKS.md: a line for each store that has such figures.
+pub(crate) fn slower(results: &[Value]) -> Vec<String> {
+    let Some(result) = shown(results) else {
+        return Vec::new();
+    };
+    let stores = variants(result);
+    let Some(slab) = stores.iter().find(|store| name(store) == "slab") else {
+        return Vec::new();
+    };
+    let ours = stores
+        .iter()
+        .filter(|store| ["keys", "bounded", "growable"].contains(&&*name(store)));
+    let line = |store: &Value| {
+        let longer = |(figure, title): (&str, &str)| {
+            let ratio = median_ratio(store, slab, figure)?;
+            let time = if figure == "messages_per_second" {
+                1.0 / ratio
+            } else {
+                ratio
+            };
+            (time > 1.1).then(|| match figure {
+                "messages_per_second" => format!("time of all messages {time:.2}"),
+                _ => format!("{title} {time:.2}"),
+            })
+        };
+        let figures: Vec<String> = FIGURES.into_iter().filter_map(longer).collect();
+        (!figures.is_empty()).then(|| {
+            format!(
+                "`{}` against `slab`, the book of a feed, one message: {}.",
+                name(store),
+                figures.join("; ")
+            )
+        })
+    };
+    ours.filter_map(line).collect()
+}
+
 fn integer(store: &Value, figure: &str) -> String {
     table::thousands(store[figure].as_u64().unwrap_or(0) as usize)
 }
 
-/// The ratios of a figure, round by round: median, lowest, highest.
-fn ratio(store: &Value, slab: &Value, figure: &str) -> String {
+/// The ratios of a figure, round by round, the lowest first.
+fn ratios(store: &Value, slab: &Value, figure: &str) -> Vec<f64> {
     let rounds = |store: &Value| -> Vec<f64> {
         let rounds = store["of_rounds"].as_array();
         rounds.map_or_else(Vec::new, |rounds| {
@@ -172,6 +215,17 @@ fn ratio(store: &Value, slab: &Value, figure: &str) -> String {
         .map(|(one, slab)| one / slab)
         .collect();
     ratios.sort_unstable_by(f64::total_cmp);
+    ratios
+}
+
+fn median_ratio(store: &Value, slab: &Value, figure: &str) -> Option<f64> {
+    let ratios = ratios(store, slab, figure);
+    ratios.get(ratios.len() / 2).copied()
+}
+
+/// The ratios of a figure: median, lowest, highest.
+fn ratio(store: &Value, slab: &Value, figure: &str) -> String {
+    let ratios = ratios(store, slab, figure);
     match (ratios.get(ratios.len() / 2), ratios.first(), ratios.last()) {
         (Some(median), Some(lowest), Some(highest)) => {
             format!("{median:.2} ({lowest:.2}–{highest:.2})")

@@ -480,7 +480,7 @@ pub(crate) fn engine(path: &Path, engine: &crate::engine::Engine) -> Drawn {
     let stores = SHORT.len() as f64;
     let mut chart = ChartBuilder::on(&area)
         .caption(
-            engine_title(engine),
+            "A matching engine whose books grow: its longest command, by store and allocator",
             ("sans-serif", 18).into_font().color(&GREY),
         )
         .margin(12)
@@ -543,32 +543,4 @@ pub(crate) fn engine(path: &Path, engine: &crate::engine::Engine) -> Drawn {
         .draw()?;
     area.present()?;
     Ok(())
-}
-
-/// How many times as long the longest command is in stores that are not ours, in programs that
-/// have been running; without figures that say so, what is drawn.
-fn engine_title(engine: &crate::engine::Engine) -> String {
-    use crate::engine::{OURS, SHORT, longest};
-    let mut times = Vec::new();
-    let running = engine
-        .programs
-        .iter()
-        .filter(|(_, it)| it["running"] == true);
-    for (_, result) in running {
-        let highest = |(store, _): &(&str, &str)| longest(result, store).into_iter().max();
-        let Some(ours) = SHORT[..OURS].iter().filter_map(highest).max() else {
-            continue;
-        };
-        let others = SHORT[OURS..].iter().filter_map(highest);
-        times.extend(others.map(|other| other as f64 / ours.max(1) as f64));
-    }
-    let least = times.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = times.iter().copied().fold(0.0, f64::max);
-    match least.is_finite() && least > 2.0 {
-        true => format!(
-            "Books that grow in a running program: the longest command is {least:.0} to {most:.0} \
-             times as long without flatslab"
-        ),
-        false => "The longest command while books grow, by store and allocator".to_owned(),
-    }
 }

@@ -26,7 +26,7 @@ use super::sizes::LARGEST;
 use super::stats::Stats;
 use crate::builder::{Build, Builder};
 use crate::error::{AllocError, BuildError, SizeError};
-use crate::memory::Pages;
+use crate::memory::{Pages, Report};
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
 
@@ -492,6 +492,19 @@ impl<R: References> Ring<R> {
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.arena.stats()
+    }
+
+    /// Returns a report on the memory of the ring and its arena: its size, and which of the
+    /// requested page options were obtained.
+    ///
+    /// ```
+    /// let ring = flatslab::bytes::Ring::with_capacity(2, 1500);
+    /// assert!(ring.memory().bytes() > ring.arena().memory().bytes());
+    /// ```
+    #[must_use]
+    pub fn memory(&self) -> Report {
+        let array = self.entries.array.layout().size();
+        Report::new(self.arena.memory_bytes() + array, self.arena.source())
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) struct RawEpochs {
     permanent: EpochPtr,
     pub(super) store: Store,
     pub(super) records: EpochRecords,
-    ring: Row<Option<EpochPtr>>,
+    pub(super) ring: Row<Option<EpochPtr>>,
     position: Cell<usize>,
     pub(super) advances: Cell<u64>,
     pub(super) totals: Totals,

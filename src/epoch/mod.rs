@@ -609,16 +609,22 @@ impl<C: Contents> Epochs<C> {
         PinnedBy::new(&self.raw)
     }
 
-    /// Returns a report on the slab's memory: its size, and which of the requested page options
-    /// were obtained.
+    /// Returns a report on the slab's memory: its size, including records and tables, and which of
+    /// the requested page options were obtained.
     ///
     /// ```
     /// let slab = flatslab::epoch::EpochSlab::<u64>::new();
-    /// assert_eq!(slab.memory().shortfalls().count(), 0);
+    /// slab.insert(7);
+    /// let stats = slab.stats();
+    /// assert_eq!(slab.memory().bytes(), stats.committed_bytes + stats.record_bytes);
     /// ```
     #[must_use]
     pub fn memory(&self) -> Report {
-        Report::new(self.raw.store.committed(), &self.raw.store.source)
+        let raw = &self.raw;
+        Report::new(
+            raw.store.committed() + raw.record_bytes(),
+            &raw.store.source,
+        )
     }
 
     /// Panics if an invariant does not hold.

@@ -154,6 +154,10 @@ impl<C: Contents> Builder<Epochs<C>> {
 
     /// Sets the limit of the bytes of the cells of all chunks; there is no limit by default.
     ///
+    /// The records of chunks and epochs come on top of it, with a word for the state of each slot:
+    /// for values of 8 bytes they take more than the cells
+    /// ([`record_bytes`](super::Stats::record_bytes)).
+    ///
     /// The limit must have room for a chunk of the largest class. An insertion that would exceed it
     /// first frees unused chunks of other size classes, then takes chunks without values from
     /// epochs that are not closed, and is refused if that is not enough. The report of closing an

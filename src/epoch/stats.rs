@@ -98,8 +98,8 @@ pub struct Stats {
     pub cached_chunks: usize,
     /// Bytes of the cells of all chunks that have memory.
     pub committed_bytes: usize,
-    /// Bytes of the records of chunks and epochs, which are freed with the slab. Records of chunks
-    /// are allocated up to 16 at a time.
+    /// Bytes of the records of chunks and epochs and of the tables that find them, which are freed
+    /// with the slab. Records of chunks are allocated up to 16 at a time.
     pub record_bytes: usize,
     /// Number of advances.
     pub advances: u64,
@@ -177,6 +177,11 @@ impl fmt::Display for Stats {
 }
 
 impl RawEpochs {
+    /// Bytes of the records and tables.
+    pub(super) fn record_bytes(&self) -> usize {
+        self.store.record_bytes() + self.records.bytes() + self.ring.bytes()
+    }
+
     pub(super) fn stats_of(&self, record: EpochPtr) -> Option<EpochStats> {
         let mut stats = EpochStats {
             epoch: record.epoch()?,
@@ -212,7 +217,7 @@ impl RawEpochs {
         let mut stats = Stats {
             cached_chunks: self.store.cached(),
             committed_bytes: self.store.committed(),
-            record_bytes: self.store.record_bytes() + self.records.bytes(),
+            record_bytes: self.record_bytes(),
             advances: self.advances.get(),
             close_calls: self.totals.close_calls.get(),
             closed: self.totals.closed.get(),

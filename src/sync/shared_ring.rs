@@ -405,7 +405,7 @@ impl Build for SharedRing {
         Ok(SharedRing {
             capacity: ring.capacity(),
             max_len: ring.max_len(),
-            bytes: ring.arena().memory_bytes(),
+            bytes: ring.memory().bytes(),
             source: ring.arena().source().clone(),
             state: Mutex::new(State {
                 ring,

@@ -19,6 +19,9 @@ mod allocators;
 #[cfg(not(each_run))]
 mod failing;
 mod lazy;
+#[cfg(feature = "std")]
+#[cfg(not(each_run))]
+mod ledger;
 #[cfg(not(each_run))]
 mod meddling;
 mod pools;

@@ -666,7 +666,8 @@ impl Model {
         assert_eq!(stats.pinned_epochs, sum(pinned));
         assert_eq!(stats.cached_chunks, self.cached.iter().sum::<usize>());
         assert_eq!(stats.committed_bytes, self.committed());
-        assert_eq!(slab.memory().bytes(), self.committed());
+        let all_bytes = self.committed() + stats.record_bytes;
+        assert_eq!(slab.memory().bytes(), all_bytes);
         assert_eq!(stats.advances, self.advances);
         let totals = [stats.closed, stats.scanned, stats.recycled];
         assert_eq!(totals, self.totals);

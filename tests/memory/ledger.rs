@@ -1,0 +1,303 @@
+//! The bytes that each container reports are those that its source gave, with all side tables.
+
+use std::sync::Arc;
+
+use flatslab::bump::Arena;
+use flatslab::bytes::{Atomic, ByteArena, Local, Ring};
+use flatslab::epoch::{EpochBytes, EpochSlab};
+use flatslab::key_slab::{CheckpointSlab, PlainSlab, Storage};
+use flatslab::memory::{Pages, Report};
+use flatslab::pool::Pool;
+use flatslab::sync::{SharedRing, SharedSlab, SpscRing};
+use flatslab::{BoundedKeySlab, BoundedSlab, GenKey, KeySlab, Slab, TrackedSlab};
+
+use crate::common::Room;
+use crate::source::Counted;
+
+/// What each container of this crate says of its memory at the end of each step.
+struct Ledger {
+    source: Arc<Counted>,
+    name: &'static str,
+}
+
+impl Ledger {
+    fn new(name: &'static str) -> (Ledger, Pages) {
+        let source = Counted::new();
+        let pages = source.pages();
+        (Ledger { source, name }, pages)
+    }
+
+    #[track_caller]
+    fn check(&self, report: Report) {
+        assert_eq!(report.bytes(), self.source.bytes(), "{}", self.name);
+    }
+
+    /// The container is dropped.
+    #[track_caller]
+    fn end(self) {
+        self.source.expect_all_back();
+    }
+}
+
+/// Each of these is filled, emptied, filled again and shrunk, so that every side table exists: free
+/// indices, records, headers, lists of chunks and of what other threads returned. What a helper
+/// thread has ready is counted in `tests/slab/growth.rs`.
+#[test]
+fn every_container_reports_all_bytes_that_its_source_gave() {
+    let many = if cfg!(miri) { 40 } else { 10_000 };
+
+    fn tracked<M: Room>(
+        name: &'static str,
+        many: u64,
+        make: impl FnOnce(Pages) -> TrackedSlab<u64, M>,
+    ) {
+        let (ledger, pages) = Ledger::new(name);
+        let mut slab = make(pages);
+        ledger.check(slab.memory());
+        for _ in 0..2 {
+            let slots: Vec<_> = (0..many).map_while(|n| slab.try_insert(n).ok()).collect();
+            ledger.check(slab.memory());
+            // What other threads return.
+            let mut sent: Vec<_> = slots.into_iter().map(|slot| slot.into_send()).collect();
+            let kept = sent.split_off(sent.len() / 2);
+            std::thread::spawn(move || drop(sent)).join().unwrap();
+            ledger.check(slab.memory());
+            drop(kept);
+            slab.reclaim();
+            M::try_reserve(&slab, many as usize / 2).unwrap();
+            ledger.check(slab.memory());
+            M::shrink(&slab);
+            ledger.check(slab.memory());
+        }
+        drop(slab);
+        ledger.end();
+    }
+    tracked("BoundedSlab", many, |pages| {
+        let builder = BoundedSlab::builder().capacity(many as usize);
+        builder.pages(pages).build()
+    });
+    tracked("BoundedSlab, lazy", many, |pages| {
+        let builder = BoundedSlab::builder().capacity(many as usize).lazy();
+        builder.pages(pages).build()
+    });
+    tracked("Slab", many, |pages| {
+        Slab::builder().chunk_capacity(16).pages(pages).build()
+    });
+
+    fn by_key<S: Storage>(
+        name: &'static str,
+        many: u64,
+        make: impl FnOnce(Pages) -> PlainSlab<u64, GenKey, S>,
+    ) {
+        let (ledger, pages) = Ledger::new(name);
+        let mut slab = make(pages);
+        ledger.check(slab.memory());
+        while slab.len() < many as usize && slab.try_insert(7).is_ok() {
+            ledger.check(slab.memory());
+        }
+        slab.retain(|key, _| key.index() % 7 == 0);
+        ledger.check(slab.memory());
+        let clone = slab.clone();
+        drop(slab);
+        ledger.check(clone.memory());
+        drop(clone);
+        ledger.end();
+    }
+    by_key("KeySlab", many / 10, |pages| {
+        KeySlab::builder_with_key().pages(pages).build()
+    });
+    by_key("BoundedKeySlab", many / 10, |pages| {
+        let builder = BoundedKeySlab::builder_with_key().capacity(1000);
+        builder.pages(pages).build()
+    });
+    by_key("BoundedKeySlab, lazy", many / 10, |pages| {
+        let builder = BoundedKeySlab::builder_with_key().capacity(1000).lazy();
+        builder.pages(pages).build()
+    });
+
+    let (ledger, pages) = Ledger::new("SharedSlab");
+    let slab = SharedSlab::builder().capacity(100).pages(pages).build();
+    ledger.check(slab.memory());
+    let keys: Vec<_> = (0..100_u64).map(|n| slab.insert(n).unwrap()).collect();
+    ledger.check(slab.memory());
+    keys.into_iter().for_each(|key| assert!(slab.remove(key)));
+    ledger.check(slab.memory());
+    drop(slab);
+    ledger.end();
+
+    let (ledger, pages) = Ledger::new("Pool");
+    let pool = Pool::<u64>::builder().capacity(100).pages(pages).build();
+    ledger.check(pool.memory());
+    let boxes: Vec<_> = (0..100).map(|n| pool.alloc(n)).collect();
+    ledger.check(pool.memory());
+    drop(boxes);
+    ledger.check(pool.memory());
+    drop(pool);
+    ledger.end();
+
+    let (ledger, pages) = Ledger::new("RecyclingPool");
+    let builder = Pool::<u64>::builder().capacity(100).recycle();
+    let mut pool = builder.pages(pages).build();
+    ledger.check(pool.memory());
+    drop([(); 9].map(|()| pool.alloc_or_reuse(|| 7, |_| {})));
+    ledger.check(pool.memory());
+    pool.clear();
+    ledger.check(pool.memory());
+    drop(pool);
+    ledger.end();
+
+    for max_bytes in [None, Some(1 << 20)] {
+        let (ledger, pages) = Ledger::new("Arena");
+        let mut builder = Arena::builder();
+        if let Some(bytes) = max_bytes {
+            builder = builder.max_bytes(bytes);
+        }
+        let mut arena = builder.pages(pages).build();
+        ledger.check(arena.memory());
+        for round in 0..3 {
+            for size in [1, 5000, 100, 70_000] {
+                arena.alloc_slice_fill_with(size * (round + 1), |_| 0_u8);
+                ledger.check(arena.memory());
+            }
+            arena.reset();
+            ledger.check(arena.memory());
+        }
+        arena.shrink_to_fit();
+        ledger.check(arena.memory());
+        drop(arena);
+        ledger.end();
+    }
+
+    fn buffers<R: flatslab::bytes::References>(
+        name: &'static str,
+        make: impl FnOnce(Pages) -> ByteArena<R>,
+    ) {
+        let (ledger, pages) = Ledger::new(name);
+        let arena = make(pages);
+        ledger.check(arena.memory());
+        for round in 1..4 {
+            let mut all = Vec::new();
+            for size in [1, 100, 1000, 5000, 100_000] {
+                for _ in 0..if cfg!(miri) { 2 } else { 20 } {
+                    all.extend(arena.try_alloc(size * round));
+                    ledger.check(arena.memory());
+                }
+            }
+            let half = all.split_off(all.len() / 2);
+            drop(all);
+            arena.shrink_to_fit();
+            ledger.check(arena.memory());
+            drop(half);
+            arena.shrink_to_fit();
+            ledger.check(arena.memory());
+        }
+        drop(arena);
+        ledger.end();
+    }
+    buffers("ByteArena", |pages| {
+        ByteArena::builder()
+            .chunk_bytes(1 << 14)
+            .pages(pages)
+            .build()
+    });
+    buffers::<Atomic>("ByteArena, atomic counts", |pages| {
+        let builder = ByteArena::builder().atomic().chunk_bytes(1 << 14);
+        builder.pages(pages).build()
+    });
+    buffers("ByteArena, with a limit", |pages| {
+        let builder = ByteArena::builder().chunk_bytes(1 << 14);
+        builder.max_bytes(1 << 20).pages(pages).build()
+    });
+
+    let (ledger, pages) = Ledger::new("Ring");
+    let mut ring = Ring::builder()
+        .entries(20)
+        .max_len(300)
+        .pages(pages)
+        .build();
+    ledger.check(ring.memory());
+    for _ in 0..100 {
+        ring.push(&[7; 300]).unwrap();
+        ledger.check(ring.memory());
+    }
+    drop(ring);
+    ledger.end();
+
+    let (ledger, pages) = Ledger::new("SharedRing");
+    let ring = SharedRing::builder()
+        .entries(20)
+        .max_len(300)
+        .pages(pages)
+        .build();
+    ledger.check(ring.memory());
+    for _ in 0..100 {
+        ring.push(&[7; 300]).unwrap();
+        ledger.check(ring.memory());
+    }
+    drop(ring);
+    ledger.end();
+
+    let (ledger, pages) = Ledger::new("SpscRing");
+    let ring = SpscRing::builder()
+        .entries(20)
+        .max_len(300)
+        .pages(pages)
+        .build();
+    ledger.check(ring.memory());
+    drop(ring);
+    ledger.end();
+
+    let (ledger, pages) = Ledger::new("EpochSlab");
+    let slab = EpochSlab::<u64>::builder().epochs(4).pages(pages).build();
+    ledger.check(slab.memory());
+    for round in 0..4 {
+        let keys: Vec<_> = (0..many).map(|n| slab.insert(n)).collect();
+        ledger.check(slab.memory());
+        slab.advance();
+        for (at, key) in keys.into_iter().enumerate() {
+            if at % 100 != round {
+                slab.take(key);
+            }
+        }
+        ledger.check(slab.memory());
+    }
+    for _ in 0..if cfg!(miri) { 9 } else { 100 } {
+        slab.insert(7);
+        slab.advance_and_close();
+        ledger.check(slab.memory());
+    }
+    slab.shrink_to_fit();
+    ledger.check(slab.memory());
+    drop(slab);
+    ledger.end();
+
+    let (ledger, pages) = Ledger::new("EpochBytes");
+    let bytes = EpochBytes::builder().epochs(4).pages(pages).build();
+    ledger.check(bytes.memory());
+    for size in [1, 100, 1000, 5000, 60_000] {
+        for _ in 0..if cfg!(miri) { 2 } else { 100 } {
+            bytes.alloc(size);
+            ledger.check(bytes.memory());
+        }
+        bytes.advance();
+    }
+    bytes.shrink_to_fit();
+    ledger.check(bytes.memory());
+    drop(bytes);
+    ledger.end();
+
+    // The log has a figure of its own.
+    let (ledger, pages) = Ledger::new("CheckpointSlab");
+    let mut slab = CheckpointSlab::from(KeySlab::<u64>::builder().pages(pages).build());
+    for round in 0..20 {
+        slab.checkpoint();
+        for _ in 0..round {
+            slab.insert(round);
+        }
+        slab.values_mut().for_each(|value| *value += 1);
+        let bytes = slab.memory().bytes() + slab.log_bytes();
+        assert_eq!(bytes, ledger.source.bytes(), "{}", ledger.name);
+    }
+    drop(slab);
+    ledger.end();
+}

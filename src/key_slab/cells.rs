@@ -126,6 +126,17 @@ impl Cells {
         unsafe { self.cells.cast::<C>().add(index) }
     }
 
+    /// Returns `true` if all memory was touched, when it was allocated or since.
+    #[cfg(feature = "alloc")]
+    pub(super) fn is_touched(&self) -> bool {
+        self.form.is_touched()
+    }
+
+    /// Notes that all memory is touched, and stays so: it is neither resized nor given back.
+    pub(super) fn set_touched(&mut self) {
+        self.form.set_touched();
+    }
+
     /// Touches the memory of these cells, which do not exist yet and are below the capacity, and of
     /// the whole stack above its top.
     pub(super) fn touch<C>(&mut self, cells: ops::Range<usize>) {
@@ -796,6 +807,10 @@ impl Plan {
     }
 }
 
+/// An [offset](Form::offset) has 7 bits.
+#[cfg(feature = "alloc")]
+const _: () = assert!(LINE <= 0x80);
+
 /// The number of cells of the first block: one if cells are large, otherwise four, as in a `Vec`.
 #[cfg(feature = "alloc")]
 const fn first_capacity<C>() -> usize {
@@ -820,7 +835,7 @@ impl Form {
     #[inline(always)]
     fn set(&mut self, capacity: usize, offset: u8, range: u8) {
         debug_assert!(capacity <= MAX_SLOTS);
-        debug_assert!(u64::from(range) << 40 < Self::LENT);
+        debug_assert!(offset < 0x80 && u64::from(range) << 40 < Self::LENT);
         let new = capacity as u64 | u64::from(offset) << 32 | u64::from(range) << 40;
         self.0 = self.0 & (Self::TO_RANGE | u64::MAX << Self::GROWTHS) | new;
     }
@@ -841,6 +856,9 @@ impl Form {
     /// Set if a large block becomes a range when it grows.
     const TO_RANGE: u64 = 1 << 47;
 
+    /// Set if all memory was touched.
+    const TOUCHED: u64 = 1 << 39;
+
     /// The bit at which the number of growths begins.
     const GROWTHS: u32 = 48;
 
@@ -850,7 +868,15 @@ impl Form {
     }
 
     fn offset(self) -> u8 {
-        (self.0 >> 32) as u8
+        (self.0 >> 32) as u8 & 0x7F
+    }
+
+    fn is_touched(self) -> bool {
+        self.0 & Self::TOUCHED != 0
+    }
+
+    fn set_touched(&mut self) {
+        self.0 |= Self::TOUCHED;
     }
 
     fn range(self) -> u8 {

@@ -106,6 +106,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         let end = self.capacity().min(self.used.saturating_add(fresh));
         self.cells.touch::<K::Cell<T>>(self.used..end);
         self.touch_free(slots);
+        if S::BOUNDED && end == self.capacity() {
+            self.cells.set_touched();
+        }
         Ok(())
     }
 

@@ -893,12 +893,15 @@ impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 }
 
 /// Clones the values under their keys. The clone also has the same detached slots, and returns the
-/// same keys from then on. O(slots used); a bounded slab touches all its memory too.
+/// same keys from then on. O(slots used), and O(capacity) if a bounded slab is touched.
 ///
 /// A growable slab allocates memory for the used slots, a bounded slab for its capacity, both from
-/// the same [pages](crate::memory::Pages) as the original. The clone of a slab in a
-/// [`KeySlabStorage`] is allocated by the global allocator; without the feature `alloc` there is no
-/// `clone`.
+/// the same [pages](crate::memory::Pages) as the original. If all memory of a bounded slab was
+/// touched, at construction or by [`prepare`](PlainSlab::prepare) of all free slots, so is that of
+/// the clone. Otherwise (`lazy`, deserialized, in a storage) only used slots are touched.
+///
+/// The clone of a slab in a [`KeySlabStorage`] is allocated by the global allocator; without the
+/// feature `alloc` there is no `clone`.
 #[cfg(feature = "alloc")]
 impl<T: Clone, K: SlabKey, S: Storage> Clone for PlainSlab<T, K, S> {
     #[track_caller]
@@ -910,8 +913,9 @@ impl<T: Clone, K: SlabKey, S: Storage> Clone for PlainSlab<T, K, S> {
         };
         match Self::try_with_exact_capacity(capacity, self.cells.source(), self.cells.to_range()) {
             Ok(mut clone) => {
-                if S::BOUNDED {
+                if S::BOUNDED && self.cells.is_touched() {
                     clone.cells.touch::<K::Cell<T>>(self.used..capacity);
+                    clone.cells.set_touched();
                 }
                 self.clone_to(&mut clone);
                 clone

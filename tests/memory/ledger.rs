@@ -52,7 +52,7 @@ fn every_container_reports_all_bytes_that_its_source_gave() {
         make: impl FnOnce(Pages) -> TrackedSlab<u64, M>,
     ) {
         let (ledger, pages) = Ledger::new(name);
-        let mut slab = make(pages);
+        let slab = make(pages);
         ledger.check(slab.memory());
         for _ in 0..2 {
             let slots: Vec<_> = (0..many).map_while(|n| slab.try_insert(n).ok()).collect();

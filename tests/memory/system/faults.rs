@@ -372,3 +372,53 @@ fn a_bounded_key_slab_and_its_clone_never_fault() {
     let filled = faults(|| while lazy.insert([7; 8]).is_ok() {});
     assert!(filled > 100, "{filled} faults");
 }
+
+/// A clone has touched what the original has: all, or the slots in use.
+#[test]
+fn the_clone_of_a_slab_that_was_never_touched_touches_the_slots_in_use_alone() {
+    type Slab = BoundedKeySlab<Order>;
+    // 74,000 pages, of which a few are used.
+    const CAPACITY: usize = 1 << 22;
+    const FEW: i64 = 64;
+
+    fn of_a_clone(slab: &Slab) -> i64 {
+        let mut clone = None;
+        let of_clone = faults(|| clone = Some(slab.clone()));
+        let clone = clone.unwrap();
+        assert_eq!(
+            (clone.len(), clone.capacity()),
+            (slab.len(), slab.capacity())
+        );
+        of_clone
+    }
+
+    let mut lazy = Slab::builder().capacity(CAPACITY).lazy().build();
+    let keys: Vec<_> = (0..9).map(|n| lazy.insert([n; 8]).unwrap()).collect();
+    lazy.remove(keys[3]);
+    let found = of_a_clone(&lazy);
+    assert!(found < FEW, "{found} faults");
+    let mut other = Slab::with_capacity(1);
+    let found = faults(|| other.clone_from(&lazy));
+    assert!(found < FEW, "{found} faults of clone_from");
+    assert_eq!(other.insert([7; 8]), lazy.insert([7; 8]));
+    drop((lazy, other));
+
+    #[cfg(feature = "serde")]
+    {
+        let json = format!("[{CAPACITY},[],[],0]");
+        let read: Slab = serde_json::from_str(&json).unwrap();
+        assert_eq!(read.capacity(), CAPACITY);
+        let found = of_a_clone(&read);
+        assert!(found < FEW, "{found} faults");
+    }
+
+    // Of a slab whose free slots were all prepared, and of its clone.
+    let mut prepared = Slab::builder().capacity(20 * LIVE).lazy().build();
+    prepared.prepare(LIVE).unwrap();
+    let found = of_a_clone(&prepared);
+    assert!(found < FEW, "{found} faults");
+    prepared.prepare(usize::MAX).unwrap();
+    let mut clone = prepared.clone().clone();
+    let found = faults(|| while clone.insert([7; 8]).is_ok() {});
+    assert!(found <= 4, "{found} faults");
+}

@@ -468,7 +468,7 @@ mod tests {
     #[test]
     fn memory_is_reported_while_another_thread_has_the_lock() {
         let ring = SharedRing::with_capacity(2, 1500);
-        let expected = ring.lock().ring.arena().memory();
+        let expected = ring.lock().ring.memory();
         let state = ring.lock();
         std::thread::scope(|scope| {
             let report = scope.spawn(|| ring.memory()).join().unwrap();

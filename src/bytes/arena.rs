@@ -295,6 +295,9 @@ impl<R: References> ByteArena<R> {
 
     /// Frees the chunks that have no buffer in use.
     ///
+    /// The table of [positions](super::Loc) stays: up to 100 bytes for each chunk that there was at
+    /// the same time.
+    ///
     /// Buffers that other threads returned, or that are left of chains, are
     /// [reclaimed](Self::reclaim) first. An arena at its [limit](Self::builder) does not need this
     /// call: a request takes over a chunk of another class.

@@ -461,6 +461,9 @@ impl<C: Contents> Epochs<C> {
     /// Pages from the system are returned to it, other memory to its source. Locked pages stay, and
     /// so do explicit huge pages that a chunk shares with others. The next chunks get memory again.
     ///
+    /// The records of chunks and epochs stay ([`record_bytes`](Stats::record_bytes)), because keys
+    /// are never valid again: as many as there were chunks and epochs at the same time.
+    ///
     /// # Complexity
     ///
     /// O(n) for n unused chunks.

@@ -301,3 +301,87 @@ fn every_container_reports_all_bytes_that_its_source_gave() {
     drop(slab);
     ledger.end();
 }
+
+/// What a container keeps that had many values, has none, and was shrunk.
+#[test]
+fn an_emptied_container_that_is_shrunk_keeps_no_side_table_but_those_its_page_names() {
+    let many = if cfg!(miri) { 100 } else { 100_000 };
+
+    let (ledger, pages) = Ledger::new("Slab");
+    let slab = Slab::<u64>::builder()
+        .chunk_capacity(16)
+        .pages(pages)
+        .build();
+    slab.remove_by_key(slab.insert_key(7));
+    let fresh = ledger.source.bytes();
+    let keys: Vec<_> = (0..many).map(|n| slab.insert_key(n)).collect();
+    for key in keys {
+        slab.remove_by_key(key);
+    }
+    slab.shrink_to_fit();
+    assert!(ledger.source.bytes() <= fresh, "{}", ledger.name);
+    drop(slab);
+    ledger.end();
+
+    let (ledger, pages) = Ledger::new("KeySlab");
+    let mut slab = KeySlab::<u64, GenKey>::builder_with_key()
+        .pages(pages)
+        .build();
+    for n in 0..many {
+        slab.insert(n);
+    }
+    slab.clear();
+    slab.shrink_to_fit();
+    assert_eq!(ledger.source.bytes(), 0, "{}", ledger.name);
+    drop(slab);
+    ledger.end();
+
+    let (ledger, pages) = Ledger::new("Arena");
+    let mut arena = Arena::builder().pages(pages).build();
+    arena.alloc(7);
+    let fresh = ledger.source.bytes();
+    for n in 0..many {
+        arena.alloc(n);
+    }
+    arena.reset();
+    arena.shrink_to_fit();
+    assert!(ledger.source.bytes() <= fresh, "{}", ledger.name);
+    drop(arena);
+    ledger.end();
+
+    // Positions are never used twice, so their table stays.
+    let (ledger, pages) = Ledger::new("ByteArena");
+    let arena = ByteArena::builder()
+        .chunk_bytes(1 << 14)
+        .pages(pages)
+        .build();
+    drop(arena.alloc(1000));
+    arena.shrink_to_fit();
+    let fresh = ledger.source.bytes();
+    let all: Vec<_> = (0..many / 4).map(|_| arena.alloc(1000)).collect();
+    let classes = arena.stats();
+    let chunks: usize = classes.classes().iter().map(|class| class.chunks).sum();
+    drop(all);
+    arena.shrink_to_fit();
+    let kept = ledger.source.bytes() - fresh;
+    assert!(kept <= 100 * chunks, "{}: {kept} bytes", ledger.name);
+    drop(arena);
+    ledger.end();
+
+    // Keys are never valid again, so the records of chunks stay, and nothing else.
+    let (ledger, pages) = Ledger::new("EpochSlab");
+    let slab = EpochSlab::<u64>::builder().pages(pages).build();
+    for n in 0..many {
+        slab.insert(n);
+    }
+    slab.clear_epoch(slab.current());
+    slab.shrink_to_fit();
+    assert_eq!(
+        ledger.source.bytes(),
+        slab.stats().record_bytes,
+        "{}",
+        ledger.name
+    );
+    drop(slab);
+    ledger.end();
+}

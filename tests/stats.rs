@@ -4,10 +4,7 @@
 // Other tests make the same accesses to memory.
 #![cfg(not(each_run))]
 
-use std::sync::Arc;
-
 use flatslab::key_slab::{KeySlabStorage, PlainSlab};
-use flatslab::memory::{Pages, Region};
 use flatslab::pool::{Pool, PoolStorage, RecycledBox, RecyclingPool};
 use flatslab::{
     BoundedKeySlab, BoundedSlab, Figure, FigureKind, FullError, GenKey, Key, KeySlab, Slab, Stats,
@@ -204,7 +201,12 @@ fn a_bounded_key_slab_counts_what_it_refused() {
 }
 
 #[test]
+#[cfg(feature = "std")]
 fn a_key_slab_counts_the_insertions_that_got_no_memory() {
+    use std::sync::Arc;
+
+    use flatslab::memory::{Pages, Region};
+
     let region = Arc::new(Region::try_new(4096, Pages::new()).unwrap());
     let mut slab = KeySlab::<u64>::builder().pages(region.pages()).build();
     while slab.try_insert(7).is_ok() {}

@@ -27,8 +27,8 @@ use crate::raw::source::Source;
 /// In three cases the memory is not touched at construction: the slab is
 /// [built](super::BoundedKeySlab::builder) with `lazy`, deserialized from a snapshot, or in a
 /// [`KeySlabStorage`], which needs no allocator. A generous bound then costs only address space,
-/// and the first insertion into a page faults, unless [`prepare`](Self::prepare) has touched the
-/// page.
+/// also in a clone of the slab, and the first insertion into a page faults, unless
+/// [`prepare`](Self::prepare) has touched the page.
 ///
 /// With [`GenKey`] a slot takes 2^30 − 1 values, and the slab takes `capacity` × (2^30 − 1) values
 /// before it is [full for good](super::GenKey#how-long-generations-last), unless it was

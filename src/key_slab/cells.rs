@@ -807,10 +807,6 @@ impl Plan {
     }
 }
 
-/// An [offset](Form::offset) has 7 bits.
-#[cfg(feature = "alloc")]
-const _: () = assert!(LINE <= 0x80);
-
 /// The number of cells of the first block: one if cells are large, otherwise four, as in a `Vec`.
 #[cfg(feature = "alloc")]
 const fn first_capacity<C>() -> usize {
@@ -821,6 +817,10 @@ const fn first_capacity<C>() -> usize {
 /// has a block would wait for the stores of several small fields.
 #[derive(Clone, Copy)]
 struct Form(u64);
+
+/// The bytes before the first cell, which are less than a line, have 7 bits.
+#[cfg(feature = "alloc")]
+const _: () = assert!(LINE <= 0x80);
 
 #[cfg_attr(
     not(feature = "alloc"),

@@ -67,8 +67,8 @@ pub trait Undo: Sized {
 
     fn numbers(&self) -> Numbers;
 
-    /// The number of slots for whose stamps there is memory from the start: all slots of a slab that
-    /// cannot grow, because it allocates nothing later; otherwise those that are used.
+    /// Returns the number of slots whose stamps are allocated at construction: all slots of a slab
+    /// that cannot grow, because it allocates nothing later; otherwise those that are used.
     fn stamped(&self) -> usize;
 
     /// Undoes the changes since the last mark, which this is. No user code runs: values are `Copy`,

@@ -176,7 +176,8 @@ fn run(program: &[(u8, u8)]) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: amount(200, 2),
+        // More in the optimised run of each week.
+        cases: if cfg!(debug_assertions) { amount(200, 2) } else { 20_000 },
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

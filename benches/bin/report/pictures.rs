@@ -514,6 +514,8 @@ pub(crate) fn engine(path: &Path, engine: &crate::engine::Engine) -> Drawn {
         .y_label_formatter(&|y| Unit::Nanoseconds.label(*y))
         .y_desc("longest command")
         .label_style(text.clone())
+        // The longest name has less room than its bars.
+        .x_label_style(("sans-serif", 12).into_font().color(&GREY))
         .axis_desc_style(text.clone())
         .draw()?;
     // A store's bars stand together, with a gap of a bar between two stores.

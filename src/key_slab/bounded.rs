@@ -140,7 +140,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Bounded> {
     /// Creates a slab, and touches all its memory.
     pub(super) fn try_touched(capacity: usize, source: &Source) -> Result<Self, AllocError> {
         let mut slab = Self::try_with_exact_capacity(capacity, source, false)?;
-        slab.cells.touch::<K::Cell<T>>(0..capacity);
+        slab.cells.touch(Self::CELL, 0..capacity);
         slab.cells.set_touched();
         Ok(slab)
     }

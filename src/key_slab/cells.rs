@@ -20,7 +20,6 @@
 //!   `bottom..top`.
 //! * `lent-stays`: lent memory is neither resized (no bounded slab is) nor released.
 
-#[cfg(feature = "alloc")]
 use core::alloc::Layout;
 use core::ops;
 use core::ptr::NonNull;
@@ -30,6 +29,8 @@ use crate::error::AllocError;
 use crate::key::MAX_SLOTS;
 #[cfg(feature = "alloc")]
 use crate::raw::chunk::LINES;
+#[cfg(feature = "alloc")]
+use crate::raw::memory::dangling;
 #[cfg(feature = "alloc")]
 use crate::raw::pages::range::{self, GRAIN, Range, STEP, Sizes, THRESHOLD};
 #[cfg(feature = "alloc")]
@@ -41,8 +42,10 @@ use crate::raw::touch::touch;
 /// The index of a slot, as it is stored on the stack.
 pub(super) type Index = u32;
 
-/// The memory of cells and their free indices. Each method takes the type of the cells as a
-/// parameter.
+/// The memory of cells and their free indices.
+///
+/// A method that opens a cell takes the type of the cells as a parameter. All others take its layout:
+/// what is cold is compiled once in a program, and not once for each type of values.
 pub(super) struct Cells {
     cells: NonNull<u8>,
     bottom: NonNull<Index>,
@@ -61,9 +64,9 @@ unsafe impl Sync for Cells {}
 impl Cells {
     /// No cells, and no block.
     #[cfg(feature = "alloc")]
-    pub(super) const fn empty<C>(source: Source) -> Self {
+    pub(super) const fn empty(source: Source, cell: Layout) -> Self {
         Cells {
-            cells: NonNull::<C>::dangling().cast(),
+            cells: dangling(cell),
             bottom: NonNull::dangling(),
             top: NonNull::dangling(),
             source,
@@ -105,14 +108,14 @@ impl Cells {
         self.form.capacity()
     }
 
-    fn lent_bytes<C>(&self) -> usize {
-        self.capacity() * (size_of::<C>() + size_of::<Index>())
+    fn lent_bytes(&self, cell: Layout) -> usize {
+        self.capacity() * (cell.size() + size_of::<Index>())
     }
 
     /// Returns the bytes of lent memory, which is all that there is without an allocator.
     #[cfg(not(feature = "alloc"))]
-    pub(super) fn bytes<C>(&self) -> usize {
-        self.lent_bytes::<C>()
+    pub(super) fn bytes(&self, cell: Layout) -> usize {
+        self.lent_bytes(cell)
     }
 
     /// Returns the place of a cell.
@@ -139,7 +142,7 @@ impl Cells {
 
     /// Touches the memory of these cells, which do not exist yet and are below the capacity, and of
     /// the whole stack above its top.
-    pub(super) fn touch<C>(&mut self, cells: ops::Range<usize>) {
+    pub(super) fn touch(&mut self, cell: Layout, cells: ops::Range<usize>) {
         debug_assert!(cells.end <= self.capacity());
         #[cfg(feature = "alloc")]
         if self.source.populates() {
@@ -148,7 +151,7 @@ impl Cells {
         let room = self.capacity() - self.len();
         // SAFETY: memory of the block (`cells-block`), in which nothing is initialised.
         unsafe {
-            let (size, index) = (size_of::<C>(), size_of::<Index>());
+            let (size, index) = (cell.size(), size_of::<Index>());
             #[cfg(feature = "alloc")]
             if self.is_in_range() {
                 range::populate(self.cells.add(cells.start * size), cells.len() * size);
@@ -352,12 +355,12 @@ impl Cells {
     }
 
     /// Returns the bytes of the block, or the open bytes of the range.
-    pub(super) fn bytes<C>(&self) -> usize {
+    pub(super) fn bytes(&self, cell: Layout) -> usize {
         match self.capacity() {
             0 => 0,
-            _ if self.is_in_range() => self.range_bytes::<C>(),
-            _ if self.is_lent() => self.lent_bytes::<C>(),
-            capacity => Plan::of::<C>(capacity).layout.size(),
+            _ if self.is_in_range() => self.range_bytes(cell),
+            _ if self.is_lent() => self.lent_bytes(cell),
+            capacity => Plan::of(cell, capacity).layout.size(),
         }
     }
 
@@ -377,32 +380,51 @@ impl Cells {
     ///
     /// # Safety
     ///
-    /// The first `used` cells, of type `C`, are initialised, and no others. `least` is above the
+    /// The first `used` cells, of layout `cell`, are initialised, and no others. `least` is above the
     /// capacity.
-    pub(super) unsafe fn try_grow<C>(
+    #[inline]
+    pub(super) unsafe fn try_grow(
         &mut self,
+        cell: Layout,
+        used: usize,
+        least: usize,
+    ) -> Result<(), AllocError> {
+        if self.capacity() == 0 && least <= first_capacity(cell) && self.try_first(cell).is_ok() {
+            return Ok(());
+        }
+        // SAFETY: the preconditions are the same.
+        unsafe { self.try_grow_more(cell, used, least) }
+    }
+
+    /// Grows as [`try_grow`](Self::try_grow) does, from a block that there may be.
+    ///
+    /// # Safety
+    ///
+    /// As for [`try_grow`](Self::try_grow).
+    #[cold]
+    #[inline(never)]
+    unsafe fn try_grow_more(
+        &mut self,
+        cell: Layout,
         used: usize,
         least: usize,
     ) -> Result<(), AllocError> {
         let capacity = self.capacity();
-        if capacity == 0 && least <= first_capacity::<C>() && self.try_first::<C>().is_ok() {
-            return Ok(());
-        }
         let (usual, enough) = if self.is_in_range() {
-            (self.next_in_range::<C>(least), least)
+            (self.next_in_range(cell, least), least)
         } else {
-            let double = (2 * capacity).max(first_capacity::<C>());
+            let double = (2 * capacity).max(first_capacity(cell));
             let eighth = capacity + capacity / 8;
             (double.min(MAX_SLOTS), eighth.min(MAX_SLOTS).max(least))
         };
         if usual > enough {
             // SAFETY: the preconditions are the same.
-            if let Ok(()) = unsafe { self.try_resize::<C>(used, usual) } {
+            if let Ok(()) = unsafe { self.try_resize(cell, used, usual) } {
                 return Ok(());
             }
         }
         // SAFETY: the preconditions are the same.
-        unsafe { self.try_resize::<C>(used, enough) }
+        unsafe { self.try_resize(cell, used, enough) }
     }
 
     /// Allocates the first block, whose layout the compiler knows: most small slabs have no other.
@@ -410,11 +432,11 @@ impl Cells {
     /// # Errors
     ///
     /// If a limit is exceeded, or the source refuses.
-    #[inline]
-    fn try_first<C>(&mut self) -> Result<(), AllocError> {
+    #[inline(always)]
+    fn try_first(&mut self, cell: Layout) -> Result<(), AllocError> {
         debug_assert!(self.capacity() == 0);
-        let capacity = first_capacity::<C>();
-        let plan = Plan::new::<C>(capacity)?;
+        let capacity = first_capacity(cell);
+        let plan = Plan::new(cell, capacity)?;
         let start = self.source.allocate(plan.layout)?;
         // SAFETY: a block of this plan, and there was none.
         unsafe { self.set_block(start, plan.offset(start), &plan, capacity) };
@@ -431,8 +453,9 @@ impl Cells {
     ///
     /// As for [`try_grow`](Self::try_grow); `used` and the length of the stack are not above
     /// `capacity`.
-    pub(super) unsafe fn try_resize<C>(
+    pub(super) unsafe fn try_resize(
         &mut self,
+        cell: Layout,
         used: usize,
         capacity: usize,
     ) -> Result<(), AllocError> {
@@ -442,17 +465,17 @@ impl Cells {
             return Ok(());
         }
         if capacity == 0 {
-            self.free_block::<C>();
+            self.free_block(cell);
             return Ok(());
         }
-        let plan = Plan::new::<C>(capacity)?;
+        let plan = Plan::new(cell, capacity)?;
         // SAFETY: the preconditions are the same.
-        if let Some(resized) = unsafe { self.try_resize_in_range::<C>(used, capacity) } {
+        if let Some(resized) = unsafe { self.try_resize_in_range(cell, used, capacity) } {
             return resized;
         }
         // In place, if no indices have to be moved within the block.
         if self.capacity() > 0 && self.len() == 0 && !self.is_in_range() {
-            let old_plan = Plan::of::<C>(self.capacity());
+            let old_plan = Plan::of(cell, self.capacity());
             let old = old_plan.layout;
             // If only one of the blocks has an offset, the cells could end past the smaller block.
             let is_alike =
@@ -466,7 +489,7 @@ impl Cells {
                 unsafe {
                     if offset != self.form.offset() {
                         let from = start.add(self.form.offset().into());
-                        from.copy_to(start.add(offset.into()), used * size_of::<C>());
+                        from.copy_to(start.add(offset.into()), used * cell.size());
                     }
                     self.set_block(start, offset, &plan, capacity);
                 }
@@ -481,10 +504,10 @@ impl Cells {
             unsafe {
                 let offset = plan.offset(start);
                 let cells = start.add(offset.into());
-                cells.copy_from_nonoverlapping(from, used * size_of::<C>());
+                cells.copy_from_nonoverlapping(from, used * cell.size());
                 let indices = cells.add(plan.indices).cast::<Index>();
                 indices.copy_from_nonoverlapping(bottom, free);
-                self.free_block::<C>();
+                self.free_block(cell);
                 self.set_block(start, offset, &plan, capacity);
                 self.top = self.bottom.add(free);
             }
@@ -496,10 +519,10 @@ impl Cells {
     }
 
     /// Frees the block, or the range. Its cells are not used any more.
-    fn free_block<C>(&mut self) {
+    fn free_block(&mut self, cell: Layout) {
         // SAFETY: released once: there is none from here on.
-        unsafe { self.release::<C>() };
-        self.cells = NonNull::<C>::dangling().cast();
+        unsafe { self.release(cell) };
+        self.cells = dangling(cell);
         self.bottom = NonNull::dangling();
         self.top = self.bottom;
         self.form.set(0, 0, 0);
@@ -511,15 +534,15 @@ impl Cells {
     ///
     /// It is not used any more, nor released again.
     #[inline]
-    pub(super) unsafe fn release<C>(&mut self) {
+    pub(super) unsafe fn release(&mut self, cell: Layout) {
         let capacity = self.capacity();
         // SAFETY: the block, of its layout, or the range (`cells-block`); not used any more
         // (precondition). What is lent is its owner's (`lent-stays`).
         unsafe {
             if self.is_in_range() {
-                self.release_range::<C>();
+                self.release_range(cell);
             } else if capacity > 0 && !self.is_lent() {
-                let layout = Plan::of::<C>(capacity).layout;
+                let layout = Plan::of(cell, capacity).layout;
                 self.source.release(self.start(), layout);
             }
         }
@@ -543,9 +566,9 @@ const MOST: usize = if cfg!(target_pointer_width = "64") {
 /// Memory in a range, in which large slabs grow if they were built with `grow_in_place`.
 #[cfg(feature = "alloc")]
 impl Cells {
-    const fn sizes<C>() -> Sizes {
+    const fn sizes(cell: Layout) -> Sizes {
         Sizes {
-            cell: size_of::<C>(),
+            cell: cell.size(),
             index: size_of::<Index>(),
         }
     }
@@ -577,19 +600,19 @@ impl Cells {
     }
 
     /// Returns the bytes of `capacity` cells and indices, if they may be in a range.
-    fn bytes_in_range<C>(&self, capacity: usize) -> Option<usize> {
+    fn bytes_in_range(&self, cell: Layout, capacity: usize) -> Option<usize> {
         let may_be = self.form.to_range()
             && self.source.kind().is_none()
-            && size_of::<C>() > 0
-            && align_of::<C>() <= 4096;
-        let slot = size_of::<C>() + size_of::<Index>();
+            && cell.size() > 0
+            && cell.align() <= 4096;
+        let slot = cell.size() + size_of::<Index>();
         slot.checked_mul(capacity).filter(|_| may_be)
     }
 
     /// Reserves a range for at least twice `capacity` cells, as large as the system allows up to
     /// the usual size.
-    fn reserve_range<C>(capacity: usize) -> Option<Range> {
-        let sizes = Self::sizes::<C>();
+    fn reserve_range(cell: Layout, capacity: usize) -> Option<Range> {
+        let sizes = Self::sizes(cell);
         let bytes = |slots: usize| {
             let bytes = slots.checked_mul(sizes.cell + sizes.index)?;
             bytes.checked_add(2 * GRAIN)?.checked_next_power_of_two()
@@ -613,13 +636,14 @@ impl Cells {
     ///
     /// As for [`try_resize`](Self::try_resize); `capacity` is neither 0 nor what it is, and within
     /// the limits.
-    unsafe fn try_resize_in_range<C>(
+    unsafe fn try_resize_in_range(
         &mut self,
+        cell: Layout,
         used: usize,
         capacity: usize,
     ) -> Option<Result<(), AllocError>> {
-        let bytes = self.bytes_in_range::<C>(capacity)?;
-        let sizes = Self::sizes::<C>();
+        let bytes = self.bytes_in_range(cell, capacity)?;
+        let sizes = Self::sizes(cell);
         if self.is_in_range() {
             // Half of the threshold, so that the block can grow before it becomes a range again.
             if bytes < THRESHOLD / 2 {
@@ -635,26 +659,26 @@ impl Cells {
                 });
             }
             // SAFETY: the preconditions are the same.
-            return unsafe { self.try_move_to_larger_range::<C>(used, capacity) };
+            return unsafe { self.try_move_to_larger_range(cell, used, capacity) };
         }
         if bytes < THRESHOLD {
             return None;
         }
-        let mut range = Self::reserve_range::<C>(capacity)?;
+        let mut range = Self::reserve_range(cell, capacity)?;
         // SAFETY: nothing is open, and nothing in use; then the copies have room.
         unsafe {
             if let Err(error) = range.resize(sizes, 0, capacity) {
                 range.release(sizes, 0);
                 return Some(Err(error));
             }
-            let (free, copied) = (self.len(), used * size_of::<C>());
+            let (free, copied) = (self.len(), used * cell.size());
             range::populate(range.cells, copied);
             range.cells.copy_from_nonoverlapping(self.cells, copied);
             range
                 .indices
                 .cast()
                 .copy_from_nonoverlapping(self.bottom, free);
-            self.free_block::<C>();
+            self.free_block(cell);
             self.set_range(range, capacity, free);
         }
         Some(Ok(()))
@@ -663,17 +687,18 @@ impl Cells {
     /// # Safety
     ///
     /// As for [`try_resize_in_range`](Self::try_resize_in_range); this one is used up.
-    unsafe fn try_move_to_larger_range<C>(
+    unsafe fn try_move_to_larger_range(
         &mut self,
+        cell: Layout,
         used: usize,
         capacity: usize,
     ) -> Option<Result<(), AllocError>> {
-        let (sizes, old) = (Self::sizes::<C>(), self.as_range());
+        let (sizes, old) = (Self::sizes(cell), self.as_range());
         let (opened, free) = (self.capacity(), self.len());
         // SAFETY: so many are open.
         let is_one = unsafe { old.is_one_mapping(sizes, opened) };
         for is_copied in [!is_one, true] {
-            let mut range = Self::reserve_range::<C>(capacity)?;
+            let mut range = Self::reserve_range(cell, capacity)?;
             // SAFETY: nothing is open, and nothing in use; then there is room for what is moved. A
             // range that could not be moved to is left alone: it is no longer ours (`range-owner`).
             unsafe {
@@ -686,10 +711,10 @@ impl Cells {
                     .cast()
                     .copy_from_nonoverlapping(self.bottom, free);
                 if is_copied {
-                    range::populate(range.cells, used * size_of::<C>());
+                    range::populate(range.cells, used * cell.size());
                     range
                         .cells
-                        .copy_from_nonoverlapping(old.cells, used * size_of::<C>());
+                        .copy_from_nonoverlapping(old.cells, used * cell.size());
                     old.release(sizes, opened);
                 } else if !old.move_to(&range, sizes, opened) {
                     continue;
@@ -703,8 +728,8 @@ impl Cells {
 
     /// Returns the capacity after the next growth: at least `least`, if the range has room for
     /// them.
-    fn next_in_range<C>(&self, least: usize) -> usize {
-        let sizes = Self::sizes::<C>();
+    fn next_in_range(&self, cell: Layout, least: usize) -> usize {
+        let sizes = Self::sizes(cell);
         let most = sizes.most_slots(self.form.range());
         let step = self.capacity() + (STEP / sizes.cell).max(1);
         let next = step.max(least).min(MAX_SLOTS);
@@ -717,8 +742,8 @@ impl Cells {
     }
 
     /// Returns the bytes that are open.
-    fn range_bytes<C>(&self) -> usize {
-        Self::sizes::<C>().opened(self.capacity()).iter().sum()
+    fn range_bytes(&self, cell: Layout) -> usize {
+        Self::sizes(cell).opened(self.capacity()).iter().sum()
     }
 
     /// Releases the range. Its cells are not used any more.
@@ -726,9 +751,9 @@ impl Cells {
     /// # Safety
     ///
     /// There is one, and it is neither used any more nor released again.
-    unsafe fn release_range<C>(&mut self) {
+    unsafe fn release_range(&mut self, cell: Layout) {
         // SAFETY: so many are open (`cells-block`), and not used any more (precondition).
-        unsafe { (self.as_range()).release(Self::sizes::<C>(), self.capacity()) };
+        unsafe { (self.as_range()).release(Self::sizes(cell), self.capacity()) };
     }
 }
 
@@ -756,7 +781,7 @@ impl Plan {
     ///
     /// Past the limits of keys and of `isize`.
     #[inline]
-    fn new<C>(capacity: usize) -> Result<Self, AllocError> {
+    fn new(cell: Layout, capacity: usize) -> Result<Self, AllocError> {
         if capacity > MAX_SLOTS {
             return Err(AllocError::TooManySlots {
                 requested: capacity,
@@ -764,10 +789,10 @@ impl Plan {
             });
         }
         let planned = || {
-            let indices = size_of::<C>().checked_mul(capacity)?;
+            let indices = cell.size().checked_mul(capacity)?;
             let indices = indices.checked_next_multiple_of(align_of::<Index>())?;
             let bytes = indices.checked_add(capacity.checked_mul(size_of::<Index>())?)?;
-            let align = align_of::<C>().max(align_of::<Index>());
+            let align = cell.align().max(align_of::<Index>());
             let (bytes, align) = match bytes {
                 ..LINES => (bytes, align),
                 MAPPED.. if align <= USUAL_ALIGN => {
@@ -780,13 +805,14 @@ impl Plan {
         };
         planned().ok_or(AllocError::TooManyBytes {
             slots: capacity,
-            slot_bytes: size_of::<C>(),
+            slot_bytes: cell.size(),
         })
     }
 
     /// Returns the plan of a block that exists.
-    fn of<C>(capacity: usize) -> Self {
-        match Self::new::<C>(capacity) {
+    #[inline]
+    fn of(cell: Layout, capacity: usize) -> Self {
+        match Self::new(cell, capacity) {
             Ok(plan) => plan,
             Err(_) => unreachable!("the block was allocated"),
         }
@@ -809,8 +835,8 @@ impl Plan {
 
 /// The number of cells of the first block: one if cells are large, otherwise four, as in a `Vec`.
 #[cfg(feature = "alloc")]
-const fn first_capacity<C>() -> usize {
-    if size_of::<C>() > 1024 { 1 } else { 4 }
+const fn first_capacity(cell: Layout) -> usize {
+    if cell.size() > 1024 { 1 } else { 4 }
 }
 
 /// The form of the memory, and how often it grew, in one word: a slab that is moved as soon as it
@@ -931,7 +957,8 @@ mod tests {
     #[test]
     fn cells_and_indices_move_with_their_block() {
         fn resized<C: Copy + PartialEq + core::fmt::Debug>(make: fn(usize) -> C, free: usize) {
-            let mut cells = Cells::empty::<C>(Source::GLOBAL);
+            let cell = Layout::new::<C>();
+            let mut cells = Cells::empty(Source::GLOBAL, cell);
             // Under Miri: a page of cells that have 16 bytes or more, and one cell past it.
             let page = (4096 / size_of::<C>()).min(256);
             let sizes: &[usize] = if cfg!(miri) {
@@ -946,7 +973,7 @@ mod tests {
                 // SAFETY: all cells below the capacity are filled.
                 unsafe {
                     cells.retain(|index| index < used);
-                    cells.try_resize::<C>(used, capacity).unwrap();
+                    cells.try_resize(cell, used, capacity).unwrap();
                     for index in 0..used {
                         assert_eq!(cells.cell::<C>(index).read(), make(index));
                     }
@@ -960,11 +987,11 @@ mod tests {
                 assert!(cells.free().iter().copied().eq(0..cells.len() as u32));
                 let place = cells.cells.addr().get();
                 assert_eq!(place % align_of::<C>(), 0);
-                assert!(cells.bytes::<C>() < LINES || place % LINE == 0);
+                assert!(cells.bytes(cell) < LINES || place % LINE == 0);
             }
-            cells.free_block::<C>();
+            cells.free_block(cell);
             assert_eq!(
-                (cells.capacity(), cells.len(), cells.bytes::<C>()),
+                (cells.capacity(), cells.len(), cells.bytes(cell)),
                 (0, 0, 0)
             );
         }
@@ -983,8 +1010,9 @@ mod tests {
     #[test]
     fn what_passes_the_limits_is_refused() {
         fn try_new<C>(capacity: usize) -> Result<(), AllocError> {
+            let cell = Layout::new::<C>();
             // SAFETY: there is no cell.
-            unsafe { Cells::empty::<C>(Source::GLOBAL).try_resize::<C>(0, capacity) }
+            unsafe { Cells::empty(Source::GLOBAL, cell).try_resize(cell, 0, capacity) }
         }
         let slots = MAX_SLOTS + 1;
         assert!(matches!(

@@ -341,7 +341,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
         let capacity = self.capacity().saturating_add(missing);
         let grows = capacity > self.capacity();
         // SAFETY: by `used-cells` the cells below `used` are initialised, and no others.
-        unsafe { self.cells.try_resize::<K::Cell<T>>(self.used, capacity)? };
+        unsafe { self.cells.try_resize(Self::CELL, self.used, capacity)? };
         if grows {
             self.cells.note_growth();
         }
@@ -387,7 +387,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
         // If it is refused, the present block stays.
         // SAFETY: by `used-cells` the cells below `used` are initialised, and no others; only they
         // are on the stack.
-        let _ = unsafe { self.cells.try_resize::<K::Cell<T>>(kept, kept) };
+        let _ = unsafe { self.cells.try_resize(Self::CELL, kept, kept) };
     }
 }
 

@@ -104,7 +104,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
         let fresh = slots.saturating_sub(self.cells.len());
         let end = self.capacity().min(self.used.saturating_add(fresh));
-        self.cells.touch::<K::Cell<T>>(self.used..end);
+        self.cells.touch(Self::CELL, self.used..end);
         self.touch_free(slots);
         if S::BOUNDED && end == self.capacity() {
             self.cells.set_touched();
@@ -159,7 +159,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[cfg(feature = "alloc")]
     #[must_use]
     pub fn memory(&self) -> Report {
-        Report::new(self.cells.bytes::<K::Cell<T>>(), self.cells.source())
+        Report::new(self.cells.bytes(Self::CELL), self.cells.source())
             .in_range(self.cells.reserved())
     }
 
@@ -265,12 +265,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     ///
     /// If a limit is exceeded, or the allocator refuses: nothing has changed.
     #[cfg(feature = "alloc")]
-    #[cold]
-    #[inline(never)]
+    #[inline]
     fn try_grow(&mut self, slots: usize) -> Result<(), AllocError> {
         debug_assert!(!S::BOUNDED && slots > self.capacity());
         // SAFETY: by `used-cells` the cells below `used` are initialised, and no others.
-        unsafe { self.cells.try_grow::<K::Cell<T>>(self.used, slots)? };
+        unsafe { self.cells.try_grow(Self::CELL, self.used, slots)? };
         self.cells.note_growth();
         Ok(())
     }

@@ -91,6 +91,7 @@ mod snapshot;
 #[cfg(feature = "alloc")]
 mod undo_log;
 
+use core::alloc::Layout;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Index, IndexMut};
@@ -265,9 +266,12 @@ impl Tally {
 type InKeys<K> = PhantomData<fn(K) -> K>;
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
+    /// The layout of a cell.
+    const CELL: Layout = Layout::new::<K::Cell<T>>();
+
     #[cfg(feature = "alloc")]
     const fn new_in(source: Source) -> Self {
-        Self::in_cells(Cells::empty::<K::Cell<T>>(source))
+        Self::in_cells(Cells::empty(source, Self::CELL))
     }
 
     /// Creates a slab without values over memory for cells of type `K::Cell<T>`.
@@ -299,7 +303,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         let mut slab = Self::new_in(source.clone());
         slab.cells.set_to_range(to_range);
         // SAFETY: there is no cell yet.
-        unsafe { slab.cells.try_resize::<K::Cell<T>>(0, capacity)? };
+        unsafe { slab.cells.try_resize(Self::CELL, 0, capacity)? };
         Ok(slab)
     }
 
@@ -446,7 +450,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
                 self.len(),
                 self.free_slots(),
                 self.capacity(),
-                self.cells.bytes::<K::Cell<T>>(),
+                self.cells.bytes(Self::CELL),
             )
         }
     }
@@ -806,7 +810,7 @@ impl<T, K: SlabKey, S: Storage> Drop for PlainSlab<T, K, S> {
                 // SAFETY: the slab ends, and with it the use of its block.
                 #[cfg(feature = "alloc")]
                 unsafe {
-                    self.0.cells.release::<K::Cell<T>>();
+                    self.0.cells.release(PlainSlab::<T, K, S>::CELL);
                 }
                 // Lent memory stays.
                 #[cfg(not(feature = "alloc"))]
@@ -914,7 +918,7 @@ impl<T: Clone, K: SlabKey, S: Storage> Clone for PlainSlab<T, K, S> {
         match Self::try_with_exact_capacity(capacity, self.cells.source(), self.cells.to_range()) {
             Ok(mut clone) => {
                 if S::BOUNDED && self.cells.is_touched() {
-                    clone.cells.touch::<K::Cell<T>>(self.used..capacity);
+                    clone.cells.touch(Self::CELL, self.used..capacity);
                     clone.cells.set_touched();
                 }
                 self.clone_to(&mut clone);

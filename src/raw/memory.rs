@@ -307,7 +307,7 @@ impl LazyBlock {
 }
 
 /// Where a block of no bytes is.
-const fn dangling(layout: Layout) -> NonNull<u8> {
+pub(crate) const fn dangling(layout: Layout) -> NonNull<u8> {
     let start = core::ptr::without_provenance_mut(layout.align());
     // SAFETY: an alignment is never zero.
     unsafe { NonNull::new_unchecked(start) }

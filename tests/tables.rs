@@ -4,7 +4,7 @@
 //! With `FLATSLAB_WRITE=1` the table of SECURITY.md is written first.
 #![cfg(not(miri))]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -53,69 +53,29 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// The `unsafe` code of a folder.
-#[derive(Default)]
-struct Unsafe {
-    /// Blocks, functions, implementations and traits.
-    counts: [usize; 4],
-    /// Of the comments that say why it is sound.
-    invariants: BTreeSet<String>,
-}
-
+/// The `unsafe` code of each folder.
 fn unsafe_table() -> String {
-    let sources = sources();
-    let lines = || sources.iter().flat_map(|(_, lines)| lines);
-    let mut defined = BTreeSet::new();
-    for line in lines() {
-        let item = line
-            .strip_prefix("//! * `")
-            .or(line.strip_prefix("/// * `"));
-        let named = item.and_then(|item| item.split_once('`'));
-        let is_invariant = |(name, rest): &(&str, &str)| {
-            (rest.starts_with(": ") || rest.starts_with(" (")) && name.contains('-')
-        };
-        defined.extend(named.filter(is_invariant).map(|(name, _)| name.to_owned()));
-    }
-    let mut folders: BTreeMap<String, Unsafe> = BTreeMap::new();
-    for (path, lines) in &sources {
+    let mut folders: BTreeMap<String, [usize; 4]> = BTreeMap::new();
+    for (path, lines) in sources() {
         let folder = match path.split_once('/') {
             Some((folder, _)) => format!("`src/{folder}/`"),
             None => "`src/*.rs`".to_owned(),
         };
-        let found = folders.entry(folder).or_default();
-        let (mut is_comment, mut is_safety) = (false, false);
-        for line in lines {
-            let code = code(line);
+        let counts = folders.entry(folder).or_default();
+        for line in &lines {
             let kinds = ["unsafe {", "unsafe fn ", "unsafe impl", "unsafe trait "];
-            for (count, kind) in found.counts.iter_mut().zip(kinds) {
+            for (count, kind) in counts.iter_mut().zip(kinds) {
                 // A type `unsafe fn(…)` has no space before its arguments.
-                *count += code.matches(kind).count();
-            }
-            let comment = line.trim().strip_prefix("//").unwrap_or("");
-            is_safety = (is_safety && is_comment) || comment.contains("SAFETY:");
-            is_comment = line.trim().starts_with("//");
-            if is_safety && is_comment {
-                let cited = quoted(comment).filter(|name| defined.contains(*name));
-                found.invariants.extend(cited.map(str::to_owned));
+                *count += code(line).matches(kind).count();
             }
         }
     }
     let mut table = String::from(
-        "| folder | blocks | functions | implementations | traits | invariants |\n\
-         |---|---|---|---|---|---|\n",
+        "| folder | blocks | functions | implementations | traits |\n|---|---|---|---|---|\n",
     );
-    for (folder, found) in folders {
-        let Unsafe {
-            counts: [blocks, functions, impls, traits],
-            invariants,
-        } = found;
-        let names: Vec<_> = invariants.iter().map(|name| format!("`{name}`")).collect();
-        writeln!(
-            table,
-            "| {folder} | {blocks} | {functions} | {impls} | {traits} | {} |",
-            names.join(", ")
-        )
-        .unwrap();
+    for (folder, [blocks, functions, impls, traits]) in folders {
+        let row = format!("| {folder} | {blocks} | {functions} | {impls} | {traits} |");
+        writeln!(table, "{row}").unwrap();
     }
     table
 }

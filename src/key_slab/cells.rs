@@ -58,7 +58,7 @@ pub(super) struct Cells {
 // SAFETY: it owns its block, or nothing else uses the lent memory; either is only written to by
 // functions that take `&mut self`.
 unsafe impl Send for Cells {}
-// SAFETY: as above.
+// SAFETY: a shared reference only reads fields, indices and cells: what writes takes `&mut self`.
 unsafe impl Sync for Cells {}
 
 impl Cells {
@@ -213,7 +213,7 @@ impl Cells {
     }
 
     fn free_mut(&mut self) -> &mut [Index] {
-        // SAFETY: as above, and borrowed exclusively.
+        // SAFETY: by `stack-bounds` so many are initialised; `&mut self` borrows them exclusively.
         unsafe { core::slice::from_raw_parts_mut(self.bottom.as_ptr(), self.len()) }
     }
 
@@ -276,7 +276,7 @@ impl Cells {
                 kept += 1;
             }
         }
-        // SAFETY: not more than there were.
+        // SAFETY: `kept` is at most the number of indices, so by `stack-bounds` not above the top.
         self.top = unsafe { self.bottom.add(kept) };
     }
 
@@ -296,7 +296,7 @@ impl Cells {
     #[cfg(feature = "alloc")]
     pub(super) fn copy_stack(&mut self, other: &Self) {
         assert!(self.len() == 0 && other.len() <= self.capacity());
-        // SAFETY: there is room.
+        // SAFETY: by the assertion there is room (`stack-bounds`); each slab has a stack of its own.
         unsafe {
             (self.bottom).copy_from_nonoverlapping(other.bottom, other.len());
             self.top = self.bottom.add(other.len());
@@ -392,7 +392,7 @@ impl Cells {
         if self.capacity() == 0 && least <= first_capacity(cell) && self.try_first(cell).is_ok() {
             return Ok(());
         }
-        // SAFETY: the preconditions are the same.
+        // SAFETY: `used` cells are initialised, and `least` is above the capacity (preconditions).
         unsafe { self.try_grow_more(cell, used, least) }
     }
 
@@ -418,12 +418,13 @@ impl Cells {
             (double.min(MAX_SLOTS), eighth.min(MAX_SLOTS).max(least))
         };
         if usual > enough {
-            // SAFETY: the preconditions are the same.
+            // SAFETY: `used` cells are initialised (precondition). `usual` is above the capacity, and so
+            // above what is used and on the stack (`stack-bounds`).
             if let Ok(()) = unsafe { self.try_resize(cell, used, usual) } {
                 return Ok(());
             }
         }
-        // SAFETY: the preconditions are the same.
+        // SAFETY: as for `usual`: `enough` is at least `least`, which is above the capacity.
         unsafe { self.try_resize(cell, used, enough) }
     }
 
@@ -469,7 +470,8 @@ impl Cells {
             return Ok(());
         }
         let plan = Plan::new(cell, capacity)?;
-        // SAFETY: the preconditions are the same.
+        // SAFETY: `used` and the stack are not above `capacity` (precondition), which is neither 0 nor
+        // the present one, and for which there is a `plan`.
         if let Some(resized) = unsafe { self.try_resize_in_range(cell, used, capacity) } {
             return resized;
         }
@@ -594,7 +596,7 @@ impl Cells {
     unsafe fn set_range(&mut self, range: Range, capacity: usize, free: usize) {
         self.cells = range.cells;
         self.bottom = range.indices.cast();
-        // SAFETY: within the indices (precondition).
+        // SAFETY: the range has `free` indices (precondition), so this is at most their end.
         self.top = unsafe { self.bottom.add(free) };
         self.form.set(capacity, 0, range.log);
     }
@@ -658,7 +660,7 @@ impl Cells {
                         .map(|()| self.set_range(range, capacity, free))
                 });
             }
-            // SAFETY: the preconditions are the same.
+            // SAFETY: the preconditions of this function; the memory is a range (`is_in_range`).
             return unsafe { self.try_move_to_larger_range(cell, used, capacity) };
         }
         if bytes < THRESHOLD {
@@ -695,7 +697,7 @@ impl Cells {
     ) -> Option<Result<(), AllocError>> {
         let (sizes, old) = (Self::sizes(cell), self.as_range());
         let (opened, free) = (self.capacity(), self.len());
-        // SAFETY: so many are open.
+        // SAFETY: by `cells-block` the range is open for `opened` cells.
         let is_one = unsafe { old.is_one_mapping(sizes, opened) };
         for is_copied in [!is_one, true] {
             let mut range = Self::reserve_range(cell, capacity)?;

@@ -159,7 +159,7 @@ impl<T, K: SlabKey> Walk<T, K> {
     /// It is the cell of this slot.
     #[inline(always)]
     unsafe fn key(index: usize, cell: NonNull<K::Cell<T>>) -> K {
-        // SAFETY: the cell exists (precondition).
+        // SAFETY: the cell is occupied (precondition), so by `used-cells` it exists.
         unsafe { K::new(index, cell.as_ref().version() | 1, Inside) }
     }
 
@@ -184,7 +184,7 @@ impl<T, K: SlabKey> Walk<T, K> {
     #[inline(always)]
     fn next(&mut self) -> Option<(K, NonNull<K::Cell<T>>)> {
         let (index, cell) = self.next_cell()?;
-        // SAFETY: an occupied cell, and its slot.
+        // SAFETY: `next_cell` returned an occupied cell and its slot (`walk-left`).
         Some(unsafe { (Self::key(index, cell), cell) })
     }
 

@@ -598,7 +598,7 @@ impl<T: Copy, K: SlabKey, S: Storage> LoggedSlab<T, K, S> {
             places[at] = (index, version);
         }
         for (cell, (index, version)) in cells.iter().zip(places) {
-            // SAFETY: occupied; no value is borrowed yet.
+            // SAFETY: `find` says that the cell is occupied; no value of the slab is borrowed yet.
             let value = unsafe { cell.as_ref().value() };
             self.log.log(index, version | 1, Some(value));
         }

@@ -514,7 +514,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
             let last = (0..from)
                 .rev()
                 .find(|&at| unsafe { slab.place(at).as_ref().is_occupied() });
-            // SAFETY: as above.
+            // SAFETY: by `used-cells` these cells exist, as `from` is at most what is used.
             let free = (to..from).find(|&at| unsafe { is_free::<T, K>(slab.place(at).as_ref()) });
             match (free, last) {
                 (Some(free), Some(last)) if free < last => (to, from) = (free, last),

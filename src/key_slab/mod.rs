@@ -302,7 +302,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     ) -> Result<Self, AllocError> {
         let mut slab = Self::new_in(source.clone());
         slab.cells.set_to_range(to_range);
-        // SAFETY: there is no cell yet.
+        // SAFETY: the slab is new: no cell is initialised, and no index is on the stack.
         unsafe { slab.cells.try_resize(Self::CELL, 0, capacity)? };
         Ok(slab)
     }

@@ -80,7 +80,7 @@ impl<C: Cell<T>, T: Serialize> Serialize for Slot<'_, C, T> {
         let mut slot = serializer.serialize_tuple(2)?;
         if cell.is_occupied() {
             slot.serialize_element(&(cell.version() | 1))?;
-            // SAFETY: occupied.
+            // SAFETY: `is_occupied` says that the cell has a value (`odd-version`).
             slot.serialize_element(unsafe { cell.value() })?;
         } else {
             slot.serialize_element(&cell.version())?;

@@ -63,7 +63,7 @@ impl PoolMemory for Heap {}
 // SAFETY: other code only uses it as a marker: only its pool has a value of it or a reference to
 // one, and a pool's own impls say which threads may have the pool.
 unsafe impl Send for Heap {}
-// SAFETY: as above.
+// SAFETY: as for `Send`: whether threads may share a pool is said by the pool's own impls.
 unsafe impl Sync for Heap {}
 
 impl core::panic::UnwindSafe for Heap {}
@@ -100,7 +100,7 @@ unsafe impl Memory for Heap {
 
     #[inline(always)]
     unsafe fn take(&self, rest: Lowered) {
-        // SAFETY: the preconditions are the same.
+        // SAFETY: `rest` is what `look` returned, and the stack has not changed since (precondition).
         unsafe { self.body().free.lower(rest) };
     }
 
@@ -125,7 +125,7 @@ unsafe impl Memory for Heap {
             return Err(None);
         }
         body.commit(next.end)?;
-        // SAFETY: just committed.
+        // SAFETY: `commit` has committed the cells below `next.end`.
         unsafe { self.fill_up_to(next.end) };
         Ok(())
     }

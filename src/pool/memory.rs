@@ -73,7 +73,7 @@ pub unsafe trait Memory: Sized + 'static {
     #[inline(always)]
     fn pop(&self) -> Option<NonNull<u8>> {
         let (cell, rest) = self.look()?;
-        // SAFETY: just looked at.
+        // SAFETY: `rest` was returned with the cell, and nothing has used the list since.
         unsafe { self.take(rest) };
         Some(cell)
     }
@@ -300,7 +300,7 @@ pub enum Heap {}
 #[cfg(not(feature = "alloc"))]
 impl PoolMemory for Heap {}
 
-// SAFETY: there is no such memory.
+// SAFETY: the enum has no variant, so no method is ever called.
 #[cfg(not(feature = "alloc"))]
 unsafe impl Memory for Heap {
     type Way = Infallible;

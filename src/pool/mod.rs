@@ -372,7 +372,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
         let Some(cell) = self.claim_fresh_if_any() else {
             return Err(FullError(held.value));
         };
-        // SAFETY: as above.
+        // SAFETY: just claimed (`cell-owner`), with room for a `T` (`cell-memory`).
         unsafe { cell.write(held.value) };
         Ok(cell)
     }
@@ -426,7 +426,8 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
             // owner (`cell-owner`).
             return unsafe { PoolBox::new(cell, way) };
         };
-        // SAFETY: just looked at; as above.
+        // SAFETY: `look` returned `free`, and the list has not changed since. The cell has a value then,
+        // and the box is its only owner (`cell-owner`).
         unsafe { PoolBox::new(self.put(free, value), way) }
     }
 
@@ -456,7 +457,8 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
             // owner (`cell-owner`).
             return cell.map(|cell| unsafe { PoolBox::new(cell, way) });
         };
-        // SAFETY: just looked at; as above.
+        // SAFETY: `look` returned `free`, and the list has not changed since. The cell has a value then,
+        // and the box is its only owner (`cell-owner`).
         Ok(unsafe { PoolBox::new(self.put(free, value), way) })
     }
 
@@ -486,7 +488,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[doc(alias("insert_with", "emplace_with"))]
     pub fn alloc_with(&self, f: impl FnOnce() -> T) -> PoolBox<'_, T, M> {
         let way = self.memory.way();
-        // SAFETY: just claimed, with this way.
+        // SAFETY: the cell was claimed from this memory (`cell-owner`), of which this is the way.
         unsafe { Self::build(self.claim_or_fail(), way, f) }
     }
 
@@ -507,7 +509,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[inline]
     pub fn try_alloc_with(&self, f: impl FnOnce() -> T) -> Result<PoolBox<'_, T, M>, AllocError> {
         let way = self.memory.way();
-        // SAFETY: just claimed, with this way.
+        // SAFETY: the cell was claimed from this memory (`cell-owner`), of which this is the way.
         Ok(unsafe { Self::build(self.claim()?, way, f) })
     }
 

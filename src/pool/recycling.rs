@@ -160,7 +160,7 @@ impl<T> RecyclingPool<T> {
         reset: impl FnOnce(&mut T),
     ) -> RecycledBox<'_, T> {
         match self.idle.pop() {
-            // SAFETY: an idle cell, which was popped.
+            // SAFETY: by `idle-cells` it has a value; it was popped, so nothing else has it.
             Some(cell) => unsafe { self.reuse(cell.cast(), reset) },
             None => self.alloc_new_or_fail(init),
         }
@@ -190,7 +190,7 @@ impl<T> RecyclingPool<T> {
         reset: impl FnOnce(&mut T),
     ) -> Result<RecycledBox<'_, T>, AllocError> {
         match self.idle.pop() {
-            // SAFETY: an idle cell, which was popped.
+            // SAFETY: by `idle-cells` it has a value; it was popped, so nothing else has it.
             Some(cell) => Ok(unsafe { self.reuse(cell.cast(), reset) }),
             None => self.alloc_new(init),
         }

@@ -283,7 +283,7 @@ impl PoolMemory for InStorage {}
 // SAFETY: other code only uses it as a marker: only its pool has a value of it or a reference to
 // one, and a pool's own impls say which threads may have the pool.
 unsafe impl Send for InStorage {}
-// SAFETY: as above.
+// SAFETY: as for `Send`: whether threads may share a pool is said by the pool's own impls.
 unsafe impl Sync for InStorage {}
 
 impl core::panic::UnwindSafe for InStorage {}
@@ -321,7 +321,7 @@ unsafe impl Memory for InStorage {
 
     #[inline(always)]
     unsafe fn take(&self, rest: Link) {
-        // SAFETY: the preconditions are the same.
+        // SAFETY: `rest` is what `look` returned, and the list has not changed since (precondition).
         unsafe { self.free.take(rest) };
     }
 

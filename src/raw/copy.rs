@@ -72,7 +72,7 @@ pub(crate) unsafe fn copy_long(from: *const u8, to: *mut u8, bytes: usize) {
 /// As for [`core::ptr::copy_nonoverlapping`].
 #[inline(always)]
 pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
-    // SAFETY: the bytes do not overlap (precondition).
+    // SAFETY: so many bytes are readable and writable, and do not overlap (precondition).
     unsafe {
         if bytes > SHORT {
             copy_long(from, to, bytes);

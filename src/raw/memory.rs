@@ -48,7 +48,7 @@ impl Block {
             0 => dangling(layout),
             _ => source.allocate(layout)?,
         };
-        // SAFETY: from there, with this layout.
+        // SAFETY: the source returned `start` for this layout, or the layout has no bytes.
         Ok(unsafe { Block::from_start(start, layout, source) })
     }
 
@@ -62,7 +62,7 @@ impl Block {
             0 => dangling(layout),
             _ => source.reserve(layout)?,
         };
-        // SAFETY: from there, with this layout.
+        // SAFETY: the source returned `start` for this layout, or the layout has no bytes.
         Ok(unsafe { Block::from_start(start, layout, source) })
     }
 
@@ -309,7 +309,7 @@ impl LazyBlock {
 /// Where a block of no bytes is.
 pub(crate) const fn dangling(layout: Layout) -> NonNull<u8> {
     let start = core::ptr::without_provenance_mut(layout.align());
-    // SAFETY: an alignment is never zero.
+    // SAFETY: the alignment of a `Layout` is a power of two, so never zero.
     unsafe { NonNull::new_unchecked(start) }
 }
 

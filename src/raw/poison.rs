@@ -53,7 +53,7 @@ unsafe fn uninitialise(start: NonNull<u8>, bytes: usize) {
     ) -> usize {
         while bytes - done >= N {
             let part = start.cast::<MaybeUninit<[u8; N]>>();
-            // SAFETY: within the bytes (precondition).
+            // SAFETY: `done + N <= bytes`, so within bytes that nothing else uses (precondition).
             unsafe { part.byte_add(done).write(MaybeUninit::uninit()) };
             done += N;
         }
@@ -61,7 +61,7 @@ unsafe fn uninitialise(start: NonNull<u8>, bytes: usize) {
     }
 
     // As few writes as possible: each takes an interpreter long.
-    // SAFETY: the precondition.
+    // SAFETY: the bytes are writable, and nothing else uses them (precondition).
     unsafe {
         let mut done = write_parts::<4096>(start, 0, bytes);
         done = write_parts::<64>(start, done, bytes);
@@ -77,7 +77,7 @@ unsafe fn uninitialise(start: NonNull<u8>, bytes: usize) {
 /// As for [`poison_bytes`].
 #[inline(always)]
 pub(crate) unsafe fn poison<T>(place: NonNull<T>) {
-    // SAFETY: the preconditions are the same.
+    // SAFETY: the place of a value that is gone has so many bytes, which nothing uses (precondition).
     unsafe { poison_bytes(place.cast(), size_of::<T>()) };
 }
 

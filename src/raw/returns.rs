@@ -179,7 +179,7 @@ impl Retired {
     /// This is there.
     #[inline(always)]
     pub(crate) unsafe fn is_owned_here(this: NonNull<Self>) -> bool {
-        // SAFETY: this is there (precondition).
+        // SAFETY: `this` is not freed during the call (precondition); the field is atomic.
         let owner = unsafe { &(*this.as_ptr()).owner };
         let here = this_thread::number_if_any();
         // Relaxed: only this thread can have written its number, and what it wrote last it reads
@@ -199,7 +199,8 @@ impl Retired {
         number: u32,
         write_link: impl FnMut(Word),
     ) -> bool {
-        // SAFETY: there until it was pushed (precondition).
+        // SAFETY: `this` is not freed before the number was pushed (precondition), which is pushed once
+        // (`pushed-once`).
         unsafe {
             let stack = NonNull::new_unchecked(&raw mut (*this.as_ptr()).stack);
             NumberStack::push(stack, number, write_link)
@@ -249,7 +250,8 @@ impl Returns {
         number: u32,
         write_link: impl FnMut(Word),
     ) -> bool {
-        // SAFETY: the preconditions are the same.
+        // SAFETY: `this` is not freed before the number was pushed or left (precondition), which is below
+        // the limit and pushed once (`pushed-once`).
         unsafe {
             let stack = NonNull::new_unchecked(&raw mut (*this.as_ptr()).stack);
             NumberStack::push(stack, number, write_link)

@@ -306,7 +306,7 @@ impl Source {
             #[cfg(all(feature = "os-memory", target_os = "linux"))]
             // SAFETY: bytes of a block of this source, not in use (precondition).
             Some(Kind::System(system)) => unsafe { system.populate(start, from, to) },
-            // SAFETY: committed, and not in use (precondition).
+            // SAFETY: the bytes are a block's, committed, and not in use (precondition).
             _ => unsafe {
                 touch(start, from, to);
                 Ok(())

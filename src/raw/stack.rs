@@ -88,7 +88,8 @@ impl FreeStack {
     pub(crate) fn new_in(array: Block) -> Self {
         let capacity = array.layout().size() / size_of::<CellEntry>() - 1;
         assert!(capacity > 0 && Self::layout(capacity) == Ok(array.layout()));
-        // SAFETY: the array is all there.
+        // SAFETY: the array is not only reserved (`new_in` is for memory that is there), and by the
+        // assertion laid out for `capacity` entries.
         let stack = unsafe { Self::in_array(array, capacity) };
         stack.capacity.set(capacity);
         stack
@@ -106,7 +107,7 @@ impl FreeStack {
         }
         let array = Block::reserve(Self::layout(entries)?, source)?;
         array.commit(0, size_of::<CellEntry>())?;
-        // SAFETY: the first entry is committed.
+        // SAFETY: the array is laid out for `entries`, and its first one was committed just now.
         Ok(unsafe { Self::in_array(array, entries) })
     }
 

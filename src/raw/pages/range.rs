@@ -129,7 +129,7 @@ impl Range {
         to: usize,
     ) -> Result<(), AllocError> {
         debug_assert!(from.max(to) <= sizes.most_slots(self.log));
-        // SAFETY: the preconditions are the same.
+        // SAFETY: by `range-open` so many slots are open; what is given back is unused (precondition).
         unsafe { backend::resize(self, sizes, from, to) }
     }
 
@@ -141,7 +141,7 @@ impl Range {
     ///
     /// So many slots are open.
     pub(crate) unsafe fn is_one_mapping(&self, sizes: Sizes, opened: usize) -> bool {
-        // SAFETY: the precondition is the same.
+        // SAFETY: by `range-open` so many slots are open (precondition).
         unsafe { backend::is_one_mapping(self, sizes, opened) }
     }
 
@@ -154,7 +154,8 @@ impl Range {
     ///
     /// So many slots are open in both, and the other's cells are not in use.
     pub(crate) unsafe fn move_to(self, other: &Range, sizes: Sizes, opened: usize) -> bool {
-        // SAFETY: the preconditions are the same.
+        // SAFETY: by `range-open` so many slots are open in both, and the other's cells are unused
+        // (precondition). `self` is given up (`range-owner`).
         let is_moved = unsafe { backend::move_to(self, other, sizes, opened) };
         // One of both is left, or, if the other is lost, it is not counted for ever.
         RANGES.fetch_sub(1, Ordering::Relaxed);
@@ -165,7 +166,8 @@ impl Range {
     ///
     /// So many slots are open, and the range is not used any more.
     pub(crate) unsafe fn release(self, sizes: Sizes, opened: usize) {
-        // SAFETY: the preconditions are the same.
+        // SAFETY: by `range-open` so many slots are open. The range is unused (precondition), and `self`
+        // is given up (`range-owner`).
         unsafe { backend::release(self, sizes, opened) };
         RANGES.fetch_sub(1, Ordering::Relaxed);
     }
@@ -183,7 +185,7 @@ pub(crate) fn ask_system() {
 /// They are open, and not in use.
 pub(crate) unsafe fn populate(start: NonNull<u8>, bytes: usize) {
     if bytes > 0 {
-        // SAFETY: the precondition is the same.
+        // SAFETY: the bytes are open and unused (precondition).
         unsafe { backend::populate(start, bytes) }
     }
 }
@@ -230,7 +232,7 @@ mod backend {
         }
         let (bytes, align) = (1_usize << log, align(log));
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new mapping.
+        // SAFETY: without `MAP_FIXED` the system maps where nothing is mapped.
         let mapped = unsafe {
             mm::mmap_anonymous(null_mut(), bytes + align, ProtFlags::empty(), flags).ok()?
         };
@@ -287,7 +289,8 @@ mod backend {
         if from == to {
             return Ok(());
         }
-        // SAFETY: within the range (precondition).
+        // SAFETY: `from` and `to` are within a range (precondition), whose bytes are ours alone
+        // (`range-owner`).
         let opened = unsafe {
             let place = start.add(from).as_ptr().cast::<c_void>();
             mm::mprotect(place, to - from, MprotectFlags::READ | MprotectFlags::WRITE)
@@ -416,7 +419,7 @@ mod backend {
         match Source::GLOBAL.allocate(layout(indices)) {
             Ok(indices_at) => Ok([cells_at, indices_at]),
             Err(error) => {
-                // SAFETY: a block of this size.
+                // SAFETY: allocated above, with this layout, and not used yet.
                 unsafe { Source::GLOBAL.release(cells_at, layout(cells)) };
                 Err(error)
             }
@@ -450,7 +453,8 @@ mod backend {
     ) -> Result<(), AllocError> {
         let ([cells, indices], [to_cells, to_indices]) = (sizes.opened(from), sizes.opened(to));
         let moved = allocate([to_cells, to_indices])?;
-        // SAFETY: blocks of these sizes.
+        // SAFETY: by `range-open` the range has blocks of these sizes, which are other blocks than the
+        // new ones. It is not used after its release.
         unsafe {
             moved[0].copy_from_nonoverlapping(range.cells, cells.min(to_cells));
             moved[1].copy_from_nonoverlapping(range.indices, indices.min(to_indices));
@@ -473,7 +477,7 @@ mod backend {
     ///
     /// As for [`Range::move_to`].
     pub(super) unsafe fn move_to(range: Range, other: &Range, sizes: Sizes, opened: usize) -> bool {
-        // SAFETY: so many bytes are in both.
+        // SAFETY: by `range-open` both have the bytes of so many cells, in blocks of their own.
         unsafe {
             let [cells, _] = sizes.opened(opened);
             other.cells.copy_from_nonoverlapping(range.cells, cells);
@@ -487,7 +491,7 @@ mod backend {
     /// As for [`Range::release`].
     pub(super) unsafe fn release(range: Range, sizes: Sizes, opened: usize) {
         let [cells, indices] = sizes.opened(opened);
-        // SAFETY: blocks of these sizes, not used any more.
+        // SAFETY: by `range-open` blocks of these sizes, which are not used any more (precondition).
         unsafe {
             Source::GLOBAL.release(range.cells, layout(cells));
             Source::GLOBAL.release(range.indices, layout(indices));
@@ -498,7 +502,7 @@ mod backend {
     ///
     /// As for [`populate`](super::populate).
     pub(super) unsafe fn populate(start: NonNull<u8>, bytes: usize) {
-        // SAFETY: open, and not in use (precondition).
+        // SAFETY: by `range-open` the bytes are writable; they are not in use (precondition).
         unsafe { start.write_bytes(0, bytes) };
     }
 }

@@ -12,6 +12,8 @@
 //!   nothing was ever handed out, or it came back.
 //! * `ascending-ranges`: the ranges on the list ascend, do not touch, and none ends at `cut`.
 //! * `bytes-out`: `out` counts the bytes that are out.
+//! * `listed-written`: a [`Listed`] is used only while its range is on the list: written at its start,
+//!   in bytes that nothing else uses.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -27,16 +29,46 @@ pub(super) struct Region {
     bytes: usize,
     cut: usize,
     out: usize,
-    free: Option<NonNull<Range>>,
+    free: Option<Listed>,
 }
 
 /// Bytes of a region, counted from its start.
 type Places = core::ops::Range<usize>;
 
 /// A range that was given back, written at its own start.
+#[derive(Clone, Copy)]
 struct Range {
     bytes: usize,
-    next: Option<NonNull<Range>>,
+    next: Option<Listed>,
+}
+
+/// The place of a range on the list (`listed-written`).
+#[derive(Clone, Copy, Debug)]
+struct Listed(NonNull<Range>);
+
+impl Listed {
+    /// Writes a range that goes on the list next.
+    ///
+    /// # Safety
+    ///
+    /// The bytes from `start` on are the region's, aligned to [`GRANULE`], and used by nothing else
+    /// until the range leaves the list.
+    unsafe fn write(start: NonNull<u8>, range: Range) -> Self {
+        let place = start.cast();
+        // SAFETY: a granule, which has room for it, is unused from there on (precondition).
+        unsafe { place.write(range) };
+        Listed(place)
+    }
+
+    fn get(self) -> Range {
+        // SAFETY: by `listed-written` it is written.
+        unsafe { self.0.read() }
+    }
+
+    fn set_next(mut self, next: Option<Listed>) {
+        // SAFETY: by `listed-written` it is written, and nothing else uses it.
+        unsafe { self.0.as_mut() }.next = next;
+    }
 }
 
 const _: () = assert!(size_of::<Range>() <= GRANULE && align_of::<Range>() <= GRANULE);
@@ -109,8 +141,7 @@ impl Region {
     /// side is given back.
     fn take_range(&mut self, bytes: usize, align: usize) -> Option<NonNull<u8>> {
         let (previous, range) = self.find_range(bytes, align)?;
-        // SAFETY: a range on the list.
-        let Range { bytes: room, next } = unsafe { range.read() };
+        let Range { bytes: room, next } = range.get();
         let begun = self.offset(range);
         let start = begun + self.skipped(begun, align);
         self.link(previous, next);
@@ -122,19 +153,14 @@ impl Region {
     }
 
     /// The first range that is large enough, and the one before it.
-    fn find_range(
-        &self,
-        bytes: usize,
-        align: usize,
-    ) -> Option<(Option<NonNull<Range>>, NonNull<Range>)> {
+    fn find_range(&self, bytes: usize, align: usize) -> Option<(Option<Listed>, Listed)> {
         let mut previous = None;
         let mut next = self.free;
         while let Some(range) = next {
-            // SAFETY: a range on the list.
             let Range {
                 bytes: room,
                 next: after,
-            } = unsafe { range.read() };
+            } = range.get();
             let skipped = self.skipped(self.offset(range), align);
             if room >= bytes && room - bytes >= skipped {
                 return Some((previous, range));
@@ -170,18 +196,15 @@ impl Region {
         while let Some(range) = next.filter(|&range| self.offset(range) < start) {
             before = previous;
             previous = next;
-            // SAFETY: a range on the list.
-            next = unsafe { range.as_ref().next };
+            next = range.get().next;
         }
         if let Some(range) = next.filter(|&range| self.offset(range) == end) {
-            // SAFETY: a range on the list.
-            let joined = unsafe { range.read() };
+            let joined = range.get();
             end += joined.bytes;
             next = joined.next;
         }
         if let Some(range) = previous {
-            // SAFETY: a range on the list.
-            let room = unsafe { range.as_ref().bytes };
+            let room = range.get().bytes;
             if self.offset(range) + room == start {
                 start -= room;
                 previous = before;
@@ -194,25 +217,20 @@ impl Region {
         let bytes = end - start;
         // SAFETY: within the region, aligned to the granule, and used by no one:
         // what was handed out and came back, or was skipped for an alignment.
-        let range = unsafe {
-            let range = self.start.add(start).cast::<Range>();
-            range.write(Range { bytes, next });
-            range
-        };
+        let range = unsafe { Listed::write(self.start.add(start), Range { bytes, next }) };
         self.link(previous, Some(range));
     }
 
     /// What follows `previous`, or is the first, becomes `next`.
-    fn link(&mut self, previous: Option<NonNull<Range>>, next: Option<NonNull<Range>>) {
+    fn link(&mut self, previous: Option<Listed>, next: Option<Listed>) {
         match previous {
-            // SAFETY: a range on the list.
-            Some(mut range) => unsafe { range.as_mut().next = next },
+            Some(range) => range.set_next(next),
             None => self.free = next,
         }
     }
 
-    fn offset(&self, range: NonNull<Range>) -> usize {
-        range.addr().get() - self.start.addr().get()
+    fn offset(&self, range: Listed) -> usize {
+        range.0.addr().get() - self.start.addr().get()
     }
 
     /// Bytes from an offset to the next address of this alignment.
@@ -228,8 +246,7 @@ impl Region {
         let mut last_end = None;
         let mut next = self.free;
         while let Some(range) = next {
-            // SAFETY: a range on the list.
-            let Range { bytes, next: after } = unsafe { range.read() };
+            let Range { bytes, next: after } = range.get();
             let begun = self.offset(range);
             assert!(
                 bytes > 0 && bytes % GRANULE == 0,

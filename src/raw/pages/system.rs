@@ -193,7 +193,7 @@ impl System {
             .and_then(|to| self.asked.open(&mut state.shortfalls, mapping, to, true))
             .and_then(|()| mapping.region.take(layout).ok_or(out_of_memory(layout)));
         if result.is_err() {
-            // SAFETY: nothing of it is out.
+            // SAFETY: the mapping is new, and `take` was refused, so no block of it is out.
             unsafe { state.unmap(start) };
         }
         result

@@ -3,10 +3,16 @@
 //! It is for tables that are read on hot paths and grow on cold ones. It moves when it
 //! grows, so no reference to an entry is handed out.
 //!
+//! A table that grows by [`try_make_room`](Row::try_make_room) is not copied at once: when it is
+//! nearly full, the larger block is allocated, and each call copies a few entries. A table of two
+//! levels needs no copy, but each look-up takes one more load: on the way of every position.
+//!
 //! # Invariants
 //!
 //! * `row-entries`: `len <= capacity`; `start` is that of a block of `source`, laid out for
 //!   `capacity` entries, of which the first `len` are written. With 0 there is no block.
+//! * `row-next`: `next`, if there is one, is a block of `source` that is laid out for more entries,
+//!   which no one reads yet. The first `copied` of them, at most `len`, are those of this row.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -19,13 +25,37 @@ use crate::error::AllocError;
 /// Entries of the first block.
 const FIRST: usize = 4;
 
+/// A row that [makes room](Row::try_make_room) allocates its next block when less than this part
+/// of the present one is left.
+const RESERVED: usize = 8;
+
+/// The number of entries that are copied for each entry that is added: enough for all of them
+/// before the last `1 / RESERVED` of the block is used.
+const COPIED: usize = 2 * RESERVED;
+
 /// A growable array of plain records.
 pub(crate) struct Row<T: Copy> {
     start: Cell<NonNull<T>>,
     len: Cell<usize>,
     capacity: Cell<usize>,
+    next: Cell<Option<Next<T>>>,
     source: Source,
 }
+
+/// The block that replaces that of a row.
+struct Next<T> {
+    start: NonNull<T>,
+    capacity: usize,
+    copied: usize,
+}
+
+impl<T> Clone for Next<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Next<T> {}
 
 impl<T: Copy> Row<T> {
     /// An array without entries. Allocates nothing.
@@ -34,6 +64,7 @@ impl<T: Copy> Row<T> {
             start: Cell::new(NonNull::dangling()),
             len: Cell::new(0),
             capacity: Cell::new(0),
+            next: Cell::new(None),
             source,
         }
     }
@@ -60,6 +91,10 @@ impl<T: Copy> Row<T> {
         assert!(index < self.len.get());
         // SAFETY: below the length, so within the block (`row-entries`).
         unsafe { self.start.get().add(index).write(entry) };
+        if let Some(next) = self.next.get().filter(|next| index < next.copied) {
+            // SAFETY: below `copied`, so within the next block (`row-next`).
+            unsafe { next.start.add(index).write(entry) };
+        }
     }
 
     /// Adds an entry for which [room was made](Self::try_reserve).
@@ -69,65 +104,157 @@ impl<T: Copy> Row<T> {
         // SAFETY: below the capacity, so within the block (`row-entries`).
         unsafe { self.start.get().add(len).write(entry) };
         self.len.set(len + 1);
+        self.copy_some(1);
     }
 
-    /// Makes room for `capacity` entries in all. Amortized: the array doubles.
+    /// Makes room for `capacity` entries in all. Amortized: the array doubles, unless there is
+    /// memory for `capacity` entries only.
     ///
     /// # Errors
     ///
     /// When their bytes exceed `isize::MAX`, or the source refuses; nothing has changed then.
     pub(crate) fn try_reserve(&self, capacity: usize) -> Result<(), AllocError> {
         while capacity > self.capacity.get() {
-            let wanted = capacity.max(self.capacity.get() * 2).max(FIRST);
-            let block = Block::allocate(Self::layout(wanted)?, &self.source)?;
-            // The allocator may have used this array, so its fields are read now.
-            if wanted <= self.capacity.get() {
-                continue;
+            if self.next.get().is_none_or(|next| next.capacity < capacity) {
+                let doubled = capacity.max(self.capacity.get() * 2).max(FIRST);
+                self.try_prepare(doubled)
+                    .or_else(|_| self.try_prepare(capacity))?;
             }
-            self.move_to(block, wanted);
+            // The allocator may have used this array, so its fields are read now.
+            if capacity > self.capacity.get() {
+                self.copy_some(self.len.get());
+                self.move_to_next();
+            }
         }
         Ok(())
     }
 
-    /// Moves the entries, of which there are at most `capacity`, to a block laid out for that many.
-    fn move_to(&self, block: Block, capacity: usize) {
-        assert!(self.len.get() <= capacity);
-        let start = block.leak_start().cast::<T>();
-        // SAFETY: distinct blocks, both with room for the entries (`row-entries`).
-        unsafe { start.copy_from_nonoverlapping(self.start.get(), self.len.get()) };
-        let old = self.block();
-        self.start.set(start);
-        self.capacity.set(capacity);
-        drop(old);
-    }
-
     /// Keeps the first `len` entries, or all if there are fewer.
     pub(crate) fn truncate(&self, len: usize) {
-        self.len.set(self.len.get().min(len));
+        let len = self.len.get().min(len);
+        self.len.set(len);
+        if let Some(next) = self.next.get() {
+            let copied = next.copied.min(len);
+            self.next.set(Some(Next { copied, ..next }));
+        }
     }
 
     /// Frees the memory that neither the entries need nor others, up to `capacity` in all. Keeps it
     /// if the source refuses the smaller block.
     pub(crate) fn shrink_to(&mut self, capacity: usize) {
+        // SAFETY: just given up (`row-next`).
+        drop((self.next.take()).map(|it| unsafe { self.block_at(it.start, it.capacity) }));
         let wanted = capacity.max(self.len.get());
         if wanted >= self.capacity.get() {
             return;
         }
-        if wanted == 0 {
+        let mut start = NonNull::dangling();
+        if wanted > 0 {
+            let layout = Self::layout(wanted);
+            let Ok(Ok(block)) = layout.map(|layout| Block::allocate(layout, &self.source)) else {
+                return;
+            };
+            start = block.leak_start().cast();
+            // SAFETY: distinct blocks, both with room for the entries (`row-entries`).
+            unsafe { start.copy_from_nonoverlapping(self.start.get(), self.len.get()) };
+        }
+        let old = self.block();
+        self.start.set(start);
+        self.capacity.set(wanted);
+        drop(old);
+    }
+
+    /// Makes room for `more` entries in addition to `used`, which is not less than the length. The
+    /// time is that of `more` entries: they are copied a few at a time, unless the source refuses
+    /// a larger block until there is no room left.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`try_reserve`](Self::try_reserve).
+    pub(crate) fn try_make_room(&self, used: usize, more: usize) -> Result<(), AllocError> {
+        let (wanted, capacity) = (used + more, self.capacity.get());
+        if wanted > capacity - capacity / RESERVED && self.next.get().is_none() {
+            // A refusal is none yet, while there is room.
+            let _ = self.try_prepare((2 * capacity).max(wanted).max(FIRST));
+        }
+        self.copy_some(more);
+        self.try_reserve(wanted)
+    }
+
+    /// Allocates the next block, if it is larger than the present one and than another next one,
+    /// which it then replaces.
+    ///
+    /// # Errors
+    ///
+    /// When its bytes exceed `isize::MAX`, or the source refuses; nothing has changed then.
+    fn try_prepare(&self, capacity: usize) -> Result<(), AllocError> {
+        let block = Block::allocate(Self::layout(capacity)?, &self.source)?;
+        // The allocator may have used this array, so its fields are read now.
+        let next = self.next.get().map_or(0, |next| next.capacity);
+        if capacity <= self.capacity.get().max(next) {
+            return Ok(());
+        }
+        let start = block.leak_start().cast();
+        let copied = 0;
+        let old = self.next.replace(Some(Next {
+            start,
+            capacity,
+            copied,
+        }));
+        // SAFETY: just given up (`row-next`).
+        drop(old.map(|old| unsafe { self.block_at(old.start, old.capacity) }));
+        Ok(())
+    }
+
+    /// Copies some entries to the next block, if there is one: for each of `added` entries
+    /// [a few](COPIED).
+    fn copy_some(&self, added: usize) {
+        let Some(next) = self.next.get() else {
+            return;
+        };
+        let left = self.len.get() - next.copied;
+        let count = left.min(added.saturating_mul(COPIED));
+        #[cfg(test)]
+        MOST_COPIED.set(MOST_COPIED.get().max(count));
+        // SAFETY: distinct blocks; the entries are written in this one, and there is room for more
+        // in the other (`row-entries`, `row-next`).
+        unsafe {
+            let from = self.start.get().add(next.copied);
+            let to = next.start.add(next.copied);
+            to.copy_from_nonoverlapping(from, count);
+        }
+        let copied = next.copied + count;
+        self.next.set(Some(Next { copied, ..next }));
+    }
+
+    /// Replaces the block by the next one, to which all entries were copied, if there is one.
+    fn move_to_next(&self) {
+        if let Some(next) = self.next.take() {
+            debug_assert!(next.copied == self.len.get());
             let old = self.block();
-            self.start.set(NonNull::dangling());
-            self.capacity.set(0);
+            self.start.set(next.start);
+            self.capacity.set(next.capacity);
             drop(old);
-        } else if let Ok(layout) = Self::layout(wanted) {
-            if let Ok(block) = Block::allocate(layout, &self.source) {
-                self.move_to(block, wanted);
-            }
         }
     }
 
-    /// Bytes of the array.
+    /// Forgets all entries. Returns the blocks, which the caller drops once the source may use this
+    /// array.
+    #[must_use = "dropping them calls the source"]
+    pub(crate) fn clear(&self) -> [Option<Block>; 2] {
+        let old = self.block();
+        self.start.set(NonNull::dangling());
+        self.len.set(0);
+        self.capacity.set(0);
+        // SAFETY: just given up (`row-next`).
+        let next = (self.next.take()).map(|it| unsafe { self.block_at(it.start, it.capacity) });
+        [old, next]
+    }
+
+    /// Bytes of the array, and of the one that is to replace it.
     pub(crate) fn bytes(&self) -> usize {
-        self.capacity.get() * size_of::<T>()
+        let next = self.next.get().map_or(0, |next| next.capacity);
+        (self.capacity.get() + next) * size_of::<T>()
     }
 
     fn layout(capacity: usize) -> Result<Layout, AllocError> {
@@ -140,21 +267,76 @@ impl<T: Copy> Row<T> {
     /// The block, which the caller takes over.
     fn block(&self) -> Option<Block> {
         let capacity = self.capacity.get();
-        let layout = Self::layout(capacity).ok().filter(|_| capacity > 0)?;
         // SAFETY: by `row-entries` leaked with this layout; every caller gives it up.
-        Some(unsafe { Block::from_start(self.start.get().cast(), layout, &self.source) })
+        (capacity > 0).then(|| unsafe { self.block_at(self.start.get(), capacity) })
+    }
+
+    /// A block of this row, which the caller takes over.
+    ///
+    /// # Safety
+    ///
+    /// It was leaked there, from the source, for this number of entries, and is given up.
+    unsafe fn block_at(&self, start: NonNull<T>, capacity: usize) -> Block {
+        let layout = Self::layout(capacity).expect("it was laid out so");
+        // SAFETY: the same (precondition).
+        unsafe { Block::from_start(start.cast(), layout, &self.source) }
     }
 }
 
 impl<T: Copy> Drop for Row<T> {
     fn drop(&mut self) {
-        drop(self.block());
+        drop(self.clear());
     }
+}
+
+#[cfg(test)]
+std::thread_local! {
+    /// The most entries that were copied at once on this thread.
+    pub(crate) static MOST_COPIED: Cell<usize> = const { Cell::new(0) };
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn making_room_copies_a_few_entries_at_a_time() {
+        MOST_COPIED.set(0);
+        let most = if cfg!(miri) { 300 } else { 200_000 };
+        // As many as are added are pushed at once; or only when the next ones are added.
+        for (more, late) in [(1, false), (1, true), (7, false), (7, true)] {
+            let row = Row::new(Source::GLOBAL);
+            let mut used = 0;
+            while used < most {
+                row.try_make_room(used, more).unwrap();
+                used += more;
+                let end = if late { used - more } else { used };
+                while row.len() < end {
+                    row.push(row.len());
+                    row.set(row.len() / 2, row.len() / 2);
+                }
+            }
+            assert!((0..row.len()).all(|index| row.get(index) == Some(index)));
+            assert!(row.bytes() <= 4 * used * size_of::<usize>());
+        }
+        assert!((1..=7 * COPIED).contains(&MOST_COPIED.get()));
+    }
+
+    #[test]
+    fn entries_that_are_pushed_at_last_are_copied_as_they_are_pushed() {
+        MOST_COPIED.set(0);
+        let row = Row::new(Source::GLOBAL);
+        row.try_reserve(4096).unwrap();
+        row.try_make_room(4000, 1).unwrap();
+        (0..4000).for_each(|index| row.push(index));
+        for used in 4001..5000 {
+            row.try_make_room(used, 1).unwrap();
+        }
+        assert!(row.capacity() >= 5000 && MOST_COPIED.get() <= COPIED);
+        assert!((0..4000).all(|index| row.get(index) == Some(index)));
+        drop(row.clear());
+        assert_eq!((row.len(), row.bytes(), row.get(0)), (0, 0, None));
+    }
 
     #[test]
     fn entries_stay_while_the_array_grows() {

@@ -23,7 +23,8 @@ use crate::raw::source::Source;
 ///
 /// If the arena is dropped while buffers exist, dropping the last buffer frees the memory. This
 /// takes O(n) for n chunks: 5 to 24 ms for 100,000 chunks in our measurements. If no buffers exist,
-/// dropping the arena takes O(n), and O(buffers) if positions hold references, which it drops.
+/// dropping the arena takes O(n), and O(buffers) if positions hold references, which it drops. After
+/// the arena, dropping a [chain](Buf::set_next) takes O(n) for the n buffers that it frees.
 pub struct ByteArena<R: References = Local> {
     /// Valid until the arena is dropped and no buffer is in use (`core-stays`).
     core: NonNull<ArenaCore<R>>,
@@ -109,8 +110,9 @@ impl<R: References> ByteArena<R> {
     ///
     /// # Complexity
     ///
-    /// O(1). If a limit is reached and a chunk of another class is taken over, O(n / 64) for a
-    /// chunk of n buffers.
+    /// O(1). If there is [no memory](super#if-there-is-no-memory), it frees at most 64 chunks of
+    /// other classes, each in O(n / 64) for n buffers. Before it is refused, it reclaims all buffers
+    /// that other threads returned.
     ///
     /// # Panics
     ///
@@ -135,7 +137,8 @@ impl<R: References> ByteArena<R> {
     /// # Errors
     ///
     /// If `size` is above that of the largest class. If there is no memory for another chunk, all
-    /// chunks of other classes have buffers in use, and no larger buffer is free.
+    /// chunks of other classes have buffers in use, or too little memory in [64 of
+    /// them](super#if-there-is-no-memory), and no larger buffer is free.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -237,7 +240,7 @@ impl<R: References> ByteArena<R> {
     ///
     /// # Complexity
     ///
-    /// O(n) for `count` and the reclaimed buffers.
+    /// O(n) for `count`, the chunks of the class, and the reclaimed buffers.
     ///
     /// # Errors
     ///
@@ -533,8 +536,8 @@ impl<R: References> Builder<ByteArena<R>> {
     /// Sets the bytes of a chunk, from which buffers of one class are cut.
     ///
     /// The default is 1 MiB, or a 64th of [`max_bytes`](Self::max_bytes) if that is less. A larger
-    /// buffer has a chunk of its own. A chunk has at most 2²⁰ buffers, and has fewer if it would
-    /// exceed the limit.
+    /// buffer has a chunk of its own. A chunk has at most 2²⁰ buffers. It is smaller if it would
+    /// exceed the limit, or the allocator refuses it.
     ///
     /// ```
     /// let arena = flatslab::bytes::ByteArena::builder().chunk_bytes(4096).build();

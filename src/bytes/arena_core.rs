@@ -627,6 +627,23 @@ impl<R: References> Class<R> {
         buffers >= PLACES && !self.is_widened()
     }
 
+    /// Moves the hand of a class without chunks back to the array of the class itself. Returns the
+    /// start of the wide hand, which becomes the caller's, if it had one.
+    pub(super) fn narrow(&self) -> Option<NonNull<u8>> {
+        let wide = (self.wide_hand()).filter(|_| self.chunks() == 0)?;
+        debug_assert!(self.depth() == 0, "free-once: no header was made");
+        // SAFETY: the places are within the array of the class, whose first is still null
+        // (`hand-places`).
+        unsafe {
+            let below = self.entries.as_ptr().cast::<Entry<R>>().cast_mut();
+            let first = NonNull::new_unchecked(below.add(1));
+            self.bottom.set(first);
+            self.top.set(first);
+            self.limit.set(NonNull::new_unchecked(below.add(PLACES)));
+        }
+        Some(wide)
+    }
+
     /// The start of the wide hand, if there is one, to free it. `None` in a core whose chunks are
     /// fixed.
     pub(super) fn wide_hand(&self) -> Option<NonNull<u8>> {
@@ -792,11 +809,11 @@ pub(super) type ChunkLink<R> = Option<NonNull<Chunk<R>>>;
 pub(super) struct Chunk<R: References> {
     next: Cell<ChunkLink<R>>,
     previous: Cell<ChunkLink<R>>,
-    pub(super) class: Cell<NonNull<Class<R>>>,
+    pub(super) class: NonNull<Class<R>>,
     pub(super) data: NonNull<u8>,
     pub(super) data_bytes: usize,
     pub(super) capacity: u32,
-    pub(super) buffers: Cell<u32>,
+    buffers: u32,
     pub(super) made: Cell<u32>,
     pub(super) in_use: Cell<u32>,
     /// The first page that has banked headers of it.
@@ -808,21 +825,23 @@ pub(super) struct Chunk<R: References> {
 const _: () = assert!(size_of::<Chunk<super::Local>>() == 64);
 
 impl<R: References> Chunk<R> {
-    /// A chunk on no list, none of whose buffers is made.
+    /// A chunk on no list, with as many buffers as there is room for, of its bytes and of headers;
+    /// none is made.
     pub(super) fn new(
-        class: NonNull<Class<R>>,
+        class: &Class<R>,
         data: NonNull<u8>,
         data_bytes: usize,
-        buffers: u32,
+        capacity: u32,
     ) -> Self {
+        let fitting = u32::try_from(data_bytes / class.size()).unwrap_or(u32::MAX);
         Chunk {
             next: Cell::new(None),
             previous: Cell::new(None),
-            class: Cell::new(class),
+            class: NonNull::from(class),
             data,
             data_bytes,
-            capacity: buffers,
-            buffers: Cell::new(buffers),
+            capacity,
+            buffers: capacity.min(fitting),
             made: Cell::new(0),
             in_use: Cell::new(0),
             top: Cell::new(NO_PAGE),
@@ -837,11 +856,11 @@ impl<R: References> Chunk<R> {
 
     pub(super) fn class(&self) -> &Class<R> {
         // SAFETY: a class is valid as long as its chunks.
-        unsafe { self.class.get().as_ref() }
+        unsafe { self.class.as_ref() }
     }
 
     pub(super) fn buffers(&self) -> u32 {
-        self.buffers.get()
+        self.buffers
     }
 
     /// Number of headers that were made.
@@ -869,7 +888,7 @@ impl<R: References> Chunk<R> {
     fn counted_state(&self) -> State {
         if self.in_use.get() == 0 {
             State::Idle
-        } else if self.made.get() < self.buffers.get() {
+        } else if self.made.get() < self.buffers {
             State::Fresh
         } else if self.top.get() == NO_PAGE {
             State::Full

@@ -68,6 +68,11 @@ impl<T> core::error::Error for SharedError<T> {}
 /// no free buffer frees some, and [`reclaim`](super::ByteArena::reclaim) frees all. Until then the
 /// links of the rest hold their references. [`is_unique`](Buf::is_unique) counts them, and
 /// positions still resolve to the bytes.
+///
+/// If the arena of the buffers was dropped, the drop of a chain frees all that follow at once, in
+/// O(n) for n buffers, because the arena may have no later call that could free the rest. A program
+/// that cannot wait so long keeps the arena, or [takes](Buf::take_next) the chain apart, a few
+/// buffers at a time.
 impl<R: References> Buf<R> {
     /// Returns another reference to the next buffer of the chain. O(1).
     ///

@@ -10,6 +10,10 @@
 //! returned buffers: a few at a time, when an allocation finds none free; all of it by methods that
 //! walk over everything. So both kinds of counts have such a list, whose headers are [made
 //! free](ArenaCore::reclaim) one by one.
+//!
+//! Once the arena is dropped, a chain is freed at once. Its rest cannot be left: the drop may be the
+//! last call that the arena gets, and whether it is depends on how many of the other buffers in use
+//! follow in that rest, which only a walk tells.
 
 use core::ptr::NonNull;
 

@@ -51,7 +51,9 @@
 //!
 //! A drop does a bounded amount of work: it frees at most 64 buffers of a [chain](Buf::set_next),
 //! and leaves the rest to later calls. The exceptions are the drop of an arena, and the last drop
-//! of a buffer whose arena was dropped, which take O(n) for n chunks.
+//! of a buffer whose arena was dropped, which take O(n) for n chunks. And the drop of a chain whose
+//! arena was dropped frees all of its buffers, up to one that has other references: there may be no
+//! later call to leave the rest to.
 //!
 //! Rings for several threads are in [`sync`](crate::sync). No ring of the crate passes each entry
 //! to every reader: [how to do that](crate::sync#each-entry-to-every-reader).
@@ -82,11 +84,19 @@
 //! are counted for each buffer; a release when its positions hold none is an error,
 //! [`Stale`](LocError::Stale).
 //!
+//! # If there is no memory
+//!
 //! A chunk belongs to its class while one of its buffers is in use. At a
 //! [limit](crate::Builder::max_bytes), or if the allocator refuses, a request takes over a chunk of
-//! another class that has no buffer in use, if there is one. The classes know such chunks, so the
-//! request looks at no buffers. With atomic counts it reclaims at most 1,024 returned buffers; if
-//! there are more, the next requests reclaim those, or [`reclaim`](ByteArena::reclaim) does.
+//! another class that has no buffer in use, or frees such chunks for a new one. If there is no
+//! memory for a chunk of the usual size, it takes a smaller one. The classes know the chunks that no
+//! buffer uses, so the request looks at no buffers. Buffers that other threads returned, and the
+//! rest of chains, are reclaimed before a request is refused, however many there are.
+//!
+//! A request frees at most 64 chunks. If it needs the memory of more chunks, it is refused, and the
+//! next request can free 64 more: an arena of n chunks, none of whose buffers is in use, serves
+//! what a new arena could serve from the same memory after at most n / 64 refusals.
+//! [`shrink_to_fit`](ByteArena::shrink_to_fit) frees all of them at once.
 //!
 //! # Coming from `bytes`
 //!

@@ -192,13 +192,19 @@ impl<H, C> Directory<H, C> {
         Self::check_pages(self.promised.get() + pages(headers))
     }
 
-    /// Checks that `chunks` chunks of this many buffers could have numbers, if no others did.
+    /// Checks that `chunks` chunks of this many buffers could have numbers, if no others did except
+    /// those of `present` pages.
     ///
     /// # Errors
     ///
     /// If they could not.
-    pub(super) fn check_numbers(chunks: usize, headers: u32) -> Result<(), AllocError> {
-        Self::check_pages(chunks.saturating_mul(pages(headers)))
+    pub(super) fn check_numbers(
+        chunks: usize,
+        headers: u32,
+        present: usize,
+    ) -> Result<(), AllocError> {
+        let wanted = chunks.saturating_mul(pages(headers));
+        Self::check_pages(wanted.saturating_add(present))
     }
 
     fn check_pages(wanted: usize) -> Result<(), AllocError> {
@@ -211,17 +217,34 @@ impl<H, C> Directory<H, C> {
         Ok(())
     }
 
-    /// Makes room for a chunk of this many buffers.
+    /// Makes room for a chunk of this many buffers, in a time that their number bounds.
     ///
     /// # Errors
     ///
     /// If too few numbers are left, or the source refuses; nothing has changed then.
     pub(super) fn make_room(&self, headers: u32) -> Result<(), AllocError> {
         self.check_left(headers)?;
-        self.pages
-            .try_reserve(self.promised.get() + pages(headers))?;
+        let more = pages(headers);
+        self.pages.try_make_room(self.promised.get(), more)?;
         // Read again: the allocator may have used the arena (`read-again`).
-        self.banks.try_reserve(self.promised.get() + pages(headers))
+        self.banks.try_make_room(self.promised.get(), more)
+    }
+
+    /// Frees the tables if no chunk has numbers. Returns whether there were any. A source of the
+    /// user's may run.
+    pub(super) fn clear_if_unused(&self) -> bool {
+        let is_unused = self.promised.get() == 0 && self.bytes() > 0;
+        if is_unused {
+            self.free.set(NO_PAGE);
+            // Both are empty before the source runs, which may use the arena (`read-again`).
+            drop((self.pages.clear(), self.banks.clear()));
+        }
+        is_unused
+    }
+
+    /// How many headers of one chunk can have numbers, if a chunk of `freed` headers loses its own.
+    pub(super) fn numbers_left(&self, freed: u32) -> usize {
+        (PAGES - self.promised.get() + pages(freed)) << PLACE_BITS
     }
 
     /// Promises numbers to a chunk of this many buffers, for which [there is room](Self::has_room).

@@ -7,8 +7,16 @@
 //! A chunk belongs to its class while one of its buffers is in use. At the limit of the arena or of
 //! numbers, and if the source refuses, a class takes over an idle chunk of another class, which has
 //! no buffer in use. The classes know their idle chunks ([`State::Idle`]), so no buffer is looked
-//! at. A chunk that is found is used as it is if it has as many buffers as a new chunk would have,
-//! and otherwise freed for a new one.
+//! at. If the bytes of a chunk have room for as many buffers as a new chunk would have, it keeps
+//! its bytes, and gets other headers if it has too few, or many too many. Otherwise idle chunks are
+//! freed for a new one: first as many as it takes, then, if the source still refuses, more of them,
+//! because only a few large free parts of the source may lie next to each other. Then the source is
+//! asked for smaller chunks. If no chunk is left, nor a wide hand nor the directory, the source has
+//! all of the memory that it would have for a new arena. One idle chunk that can serve the request
+//! as it is stays until the end, for a source that refuses everything.
+//!
+//! A request frees at most [`MOST_FREED`] chunks. So one that needs the memory of more of them is
+//! refused, and the next ones free more: after `chunks / MOST_FREED` refusals none is idle.
 
 use core::alloc::Layout;
 use core::ops::Range;
@@ -37,9 +45,20 @@ const WIDE_BATCH: usize = 64;
 /// The most buffers of a chunk: numbers for 16 such chunks are there.
 const MOST_BUFFERS: usize = 1 << 20;
 
-/// The number of returned buffers that a request reclaims before it is refused: as many as a
-/// default chunk has of 1 KiB, for a few microseconds. The next requests reclaim more.
-pub(super) const LAST_RESORT: usize = 1024;
+/// The most chunks that a request frees, or looks at: as many as a drop frees
+/// [links](super::drop::LINKS).
+pub(super) const MOST_FREED: usize = 64;
+
+/// The number of returned buffers that a request reclaims at first if there is no memory for a
+/// chunk. It reclaims more, in batches that grow by [`FRACTION`], only if it would be refused.
+const RECLAIMED: usize = 64;
+
+/// A chunk that is refused is asked for with this fraction of its buffers, and so on.
+const FRACTION: u32 = 4;
+
+/// Headers of a chunk that is taken over and needs fewer are replaced if the others take more than
+/// this fraction of its bytes.
+const TOO_MANY: usize = 8;
 
 impl<R: References> ArenaCore<R> {
     /// Like [`take`](Self::take), for a class whose hand is empty.
@@ -97,23 +116,22 @@ impl<R: References> ArenaCore<R> {
         )?;
         let touched = !self.source().populates();
         if touched {
+            let count = count.min(class.free());
             for header in self.free_headers(class).take(count) {
                 // SAFETY: a free header is valid, and no one uses its bytes (`free-once`).
                 unsafe { touch(header.as_ref().start(), 0, class.size()) };
             }
         }
-        loop {
-            let missing = count.saturating_sub(class.free());
-            if missing == 0 {
-                if class.depth() == 0 {
-                    self.refill(class);
-                }
-                return Ok(());
-            }
-            if !self.make_banked(class, missing, touched) {
-                self.add_chunk(class)?;
-            }
+        self.make_banked_of(class, usize::MAX, count, touched);
+        while class.free() < count {
+            self.add_chunk(class)?;
+            // It is the first on its list, unless the allocator has used it.
+            self.make_banked_of(class, 1, count, touched);
         }
+        if class.depth() == 0 {
+            self.refill(class);
+        }
+        Ok(())
     }
 
     /// Checks that there could be numbers for so many chunks of a class.
@@ -124,7 +142,8 @@ impl<R: References> ArenaCore<R> {
     fn check_numbers(&self, class: &Class<R>, missing: usize) -> Result<(), AllocError> {
         let chunk = self.new_chunk(class)?;
         let chunks = missing.div_ceil(chunk.buffers as usize);
-        HeaderDirectory::<R>::check_numbers(chunks, chunk.buffers)
+        // Each of the chunks that it has takes a page or more.
+        HeaderDirectory::<R>::check_numbers(chunks, chunk.buffers, class.chunks())
     }
 
     /// Fills the hand of a class that has room for free headers, if the class has some, or some can
@@ -254,19 +273,32 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// Makes the next headers of a class, at most `most`, and banks them, if some are not made yet;
-    /// O(idle chunks).
-    fn make_banked(&self, class: &Class<R>, most: usize, touched: bool) -> bool {
-        let lists = [State::Fresh, State::Idle].map(|state| Chunk::list(class, state));
-        // SAFETY: on a list, so it is valid (`chunk-listed`).
-        let is_unmade =
-            |it: &NonNull<Chunk<R>>| unsafe { it.as_ref().made() < it.as_ref().buffers() };
-        let Some(chunk) = { lists }.into_iter().flatten().find(is_unmade) else {
-            return false;
-        };
+    /// Makes headers of a class, and banks them, until `count` are free: those of the first `chunks`
+    /// chunks of each list that has chunks whose headers are not all made.
+    fn make_banked_of(&self, class: &Class<R>, chunks: usize, count: usize, touched: bool) {
+        for state in [State::Fresh, State::Idle] {
+            let mut next = class.list(state).get();
+            for _ in 0..chunks {
+                let missing = count.saturating_sub(class.free());
+                let Some(chunk) = next.filter(|_| missing > 0) else {
+                    break;
+                };
+                #[cfg(all(test, not(loom)))]
+                super::tests::step();
+                // SAFETY: on a list, so it is valid (`chunk-listed`). It is asked for the next one
+                // before it moves to another list.
+                next = unsafe { chunk.as_ref() }.next();
+                self.make_banked(class, chunk, missing, touched);
+            }
+        }
+    }
+
+    /// Makes the next headers of a chunk of the class, at most `most`, and banks them.
+    fn make_banked(&self, class: &Class<R>, chunk: NonNull<Chunk<R>>, most: usize, touched: bool) {
         let made = self.make(class, chunk, most, touched);
         class.count_banked(made.len());
-        // SAFETY: as above; these headers are valid (`headers-made`).
+        // SAFETY: on a list, so it is valid (`chunk-listed`), as are these headers
+        // (`headers-made`).
         unsafe {
             let it = chunk.as_ref();
             for index in made.rev() {
@@ -275,7 +307,6 @@ impl<R: References> ArenaCore<R> {
             }
             it.relink(chunk);
         }
-        true
     }
 
     /// The free headers of a class.
@@ -339,16 +370,24 @@ impl<R: References> ArenaCore<R> {
 }
 
 impl<R: References> ArenaCore<R> {
-    /// The plan of a new chunk of a class.
+    /// The plan of a new chunk of a class. Most classes have chunks of the same size, so that the
+    /// place of one that was freed has room for one of another class.
     fn new_chunk(&self, class: &Class<R>) -> Result<ChunkPlan, AllocError> {
-        self.chunk_of(class, MOST_BUFFERS)
+        let fitting = self.chunk_bytes / class.size();
+        if (1..=MOST_BUFFERS).contains(&fitting) {
+            self.chunk_of(self.chunk_bytes, fitting)
+        } else {
+            self.smaller_chunk(class, fitting.clamp(1, MOST_BUFFERS))
+        }
     }
 
-    /// The plan of a new chunk of a class, with at most `most` buffers, which is at least one.
-    fn chunk_of(&self, class: &Class<R>, most: usize) -> Result<ChunkPlan, AllocError> {
-        let size = class.size();
-        let buffers = (self.chunk_bytes / size).clamp(1, most);
-        ChunkPlan::new::<R>(buffers * size, self.chunk_alignment, buffers as u32)
+    /// The plan of a chunk of a class with so many buffers, and no more bytes than these.
+    fn smaller_chunk(&self, class: &Class<R>, buffers: usize) -> Result<ChunkPlan, AllocError> {
+        self.chunk_of(buffers * class.size(), buffers)
+    }
+
+    fn chunk_of(&self, bytes: usize, buffers: usize) -> Result<ChunkPlan, AllocError> {
+        ChunkPlan::new::<R>(bytes, self.chunk_alignment, buffers as u32)
     }
 
     /// Bytes that one buffer of this size takes, and those that every chunk takes in addition.
@@ -356,16 +395,16 @@ impl<R: References> ArenaCore<R> {
         (size + size_of::<Header<R>>(), size_of::<Chunk<R>>())
     }
 
-    /// Adds a chunk to a class.
+    /// Adds a chunk to a class, unless a buffer of it is found to be free.
     ///
     /// # Errors
     ///
-    /// At a limit, or if the source refuses, and no other class has an idle chunk.
+    /// At a limit, or if the source refuses, and other classes have too few idle chunks.
     #[cold]
     fn add_chunk(&self, class: &Class<R>) -> Result<(), AllocError> {
         let added = self.new_chunk(class).and_then(|plan| {
             let allocated = self.allocate_chunk(class, &plan);
-            allocated.or_else(|error| self.take_over(class, &plan, error))
+            allocated.or_else(|error| self.find_memory(class, &plan, error))
         });
         added.inspect_err(|_| self.counters().add_chunk_errs.add())
     }
@@ -376,12 +415,13 @@ impl<R: References> ArenaCore<R> {
         self.counters().mallocs.add();
         let blocks = Blocks::allocate(plan, self.source());
         let blocks = blocks.inspect_err(|_| self.counters().malloc_errs.add())?;
-        self.widen_hand(class, class.buffers() + plan.buffers as usize);
         // Last, because what the allocator adds to the arena takes room.
         self.make_room(plan.buffers)?;
         // Again: the allocator may have used the arena.
         self.check_limits(plan)?;
-        self.adopt_new(class, blocks, plan);
+        self.adopt(class, blocks);
+        // After the chunk, which is needed more.
+        self.widen_hand(class, class.buffers());
         Ok(())
     }
 
@@ -395,33 +435,39 @@ impl<R: References> ArenaCore<R> {
         self.directory().check_left(plan.buffers)
     }
 
-    /// Makes room in the directory for the buffers of a chunk.
+    /// Makes room in the directory for the buffers of a chunk. Also if there is room, because its
+    /// next tables are made a step at a time.
     fn make_room(&self, buffers: u32) -> Result<(), AllocError> {
-        // More than one round only if the allocator uses the arena, and takes the room that was
-        // made.
-        while !self.directory().has_room(buffers) {
+        loop {
             self.directory().make_room(buffers)?;
+            // Otherwise the allocator has used the arena, and the room that was made.
+            if self.directory().has_room(buffers) {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
-    /// Adds a chunk for which [room was made](Self::make_room).
-    fn adopt_new(&self, class: &Class<R>, blocks: Blocks, plan: &ChunkPlan) {
-        self.directory().promise(plan.buffers);
-        self.count_bytes(plan.bytes() as isize);
-        let chunk = blocks.into_chunk(NonNull::from(class), plan);
-        class.add(plan.buffers);
+    /// Adds a chunk that is within the limits, and for whose headers [room was
+    /// made](Self::make_room).
+    fn adopt(&self, class: &Class<R>, blocks: Blocks) {
+        self.count_bytes(blocks.bytes() as isize);
+        let chunk = blocks.into_chunk(class);
         // SAFETY: the chunk was just made, and is on no list.
-        unsafe { chunk.as_ref().link(chunk) };
+        unsafe {
+            let it = chunk.as_ref();
+            self.directory().promise(it.capacity);
+            class.add(it.buffers());
+            it.link(chunk);
+        }
     }
 
-    /// Adds a chunk to a class for which this plan was refused: an idle one of another class, or a
-    /// new one in the place of idle ones.
+    /// Adds a chunk to a class for which this plan was refused, unless a buffer of it is found to be
+    /// free. Buffers that were returned are reclaimed before anything is refused.
     ///
     /// # Errors
     ///
-    /// The given error, if no other class has an idle chunk.
-    fn take_over(
+    /// The given error, if no memory is idle.
+    fn find_memory(
         &self,
         class: &Class<R>,
         plan: &ChunkPlan,
@@ -430,112 +476,259 @@ impl<R: References> ArenaCore<R> {
         if self.fixed.get() {
             return Err(error);
         }
-        self.gather(class);
-        if self.take_idle(class, plan.buffers) {
-            return Ok(());
-        }
-        let allocated = if self.check_limits(plan).is_ok() {
-            // The source has refused. It may have the memory once this is returned to it.
-            self.retry(class, plan)
-        } else {
-            self.allocate_smaller(class, plan)
-        };
-        match allocated {
-            Some(Ok(())) => Ok(()),
-            // A chunk that has room for fewer buffers than a new one.
-            _ if self.take_idle(class, 1) => Ok(()),
-            Some(Err(error)) => Err(error),
-            None => Err(error),
+        let (mut most, free) = (RECLAIMED, class.free());
+        loop {
+            let reclaimed = self.gather(class, most);
+            if class.free() > free || self.take_over(class, plan) {
+                return Ok(());
+            }
+            if reclaimed < most {
+                return Err(error);
+            }
+            most = most.saturating_mul(FRACTION as usize);
         }
     }
 
+    /// Reclaims some returned buffers, and banks the free buffers of all other classes, so that it
+    /// is known which of their chunks are idle. Returns the number of those that it reclaimed.
+    fn gather(&self, class: &Class<R>, most: usize) -> usize {
+        let mut left = most;
+        for any in self.classes() {
+            left -= self.reclaim(any, left);
+        }
+        for other in self.others(class) {
+            self.bank_hand(other, usize::MAX);
+        }
+        most - left
+    }
+
     /// All classes except one.
-    fn others<'c>(&'c self, class: &'c Class<R>) -> impl Iterator<Item = &'c Class<R>> {
+    fn others<'c>(&'c self, class: &'c Class<R>) -> impl DoubleEndedIterator<Item = &'c Class<R>> {
         let classes = self.classes().iter();
         classes.filter(move |&other| !core::ptr::eq(other, class))
     }
 
-    /// Banks the free buffers of all other classes, and reclaims some of the returned ones, so that
-    /// it is known which of their chunks are idle.
-    fn gather(&self, class: &Class<R>) {
-        let mut left = LAST_RESORT;
-        for other in self.others(class) {
-            left -= self.reclaim(other, left);
-            self.bank_hand(other, usize::MAX);
-        }
+    /// Adds a chunk to a class for which this plan was refused: an idle one of another class, or a
+    /// new one in the place of idle ones. Returns `false` if there is none.
+    fn take_over(&self, class: &Class<R>, plan: &ChunkPlan) -> bool {
+        self.take_idle(class, plan.buffers, plan.buffers)
+            || self.allocate_in_place(class, plan)
+            || self.take_idle(class, 1, 1)
     }
 
-    /// Takes over an idle chunk of another class: the one that has room for the most buffers, and
-    /// for at least `least`.
-    fn take_idle(&self, class: &Class<R>, least: u32) -> bool {
+    /// The idle chunk of another class whose bytes have room for the most buffers of this class, and
+    /// for at least one; and for how many buffers it is to have headers.
+    fn best_idle(&self, class: &Class<R>) -> Option<(NonNull<Chunk<R>>, Reuse)> {
         let idle = |other| Chunk::list(other, State::Idle).next();
         let room = |chunk: &NonNull<Chunk<R>>| {
             // SAFETY: on a list, so it is valid (`chunk-listed`).
-            unsafe { chunk.as_ref() }.buffers_of(class.size())
+            unsafe { chunk.as_ref() }.room_for(class.size())
         };
         let chunks = self.others(class).filter_map(idle);
-        let Some(chunk) = chunks.max_by_key(room).filter(|it| room(it) >= least) else {
-            return false;
-        };
-        // SAFETY: on a list, so it is valid (`chunk-listed`). It is idle, so no header of it is
-        // used; it is put on a list again.
-        unsafe {
-            let it = chunk.as_ref();
-            it.unlink();
-            it.move_to(class, self.directory(), chunk);
-            it.link(chunk);
-        }
-        true
+        let chunk = chunks.max_by_key(room).filter(|it| room(it) > 0)?;
+        // SAFETY: as above.
+        let it = unsafe { chunk.as_ref() };
+        Some((chunk, self.reuse_of(it, class.size())))
     }
 
-    /// Frees the idle chunk of another class that became idle last; returns `false` if no class has
-    /// one. A source of the user's may run.
-    fn give_back_one(&self, class: &Class<R>) -> bool {
-        let mut idle = self.others(class).map(|it| Chunk::list(it, State::Idle));
-        let Some(chunk) = idle.find_map(|mut chunks| chunks.next()) else {
+    /// How a chunk that is taken over serves a class of this size, for which it has room.
+    fn reuse_of(&self, chunk: &Chunk<R>, size: usize) -> Reuse {
+        let (room, capacity) = (chunk.room_for(size), chunk.capacity);
+        let as_it_is = room.min(capacity);
+        let of_headers = self.bytes_left() + capacity as usize * size_of::<Header<R>>();
+        let most = (of_headers / size_of::<Header<R>>())
+            .min(self.directory().numbers_left(capacity))
+            .min(room as usize) as u32;
+        let excess = (capacity - as_it_is) as usize * size_of::<Header<R>>();
+        let wanted = if most > as_it_is {
+            most
+        } else if excess > chunk.data_bytes / TOO_MANY {
+            as_it_is
+        } else {
+            capacity
+        };
+        Reuse {
+            room,
+            as_it_is,
+            wanted,
+        }
+    }
+
+    /// Takes over the [best idle chunk](Self::best_idle) if its bytes have room for `room` buffers,
+    /// and it has, or gets, headers for `least`.
+    fn take_idle(&self, class: &Class<R>, room: u32, least: u32) -> bool {
+        let Some((chunk, planned)) = self.best_idle(class).filter(|(_, it)| it.room >= room) else {
             return false;
         };
+        // SAFETY: on a list, so it is valid (`chunk-listed`).
+        let headers = (unsafe { chunk.as_ref() }.capacity != planned.wanted)
+            .then(|| self.other_headers(&planned))
+            .flatten();
+        // Again: the source may have used the arena (`read-again`). From here on it does not run
+        // before the chunk is the other class's.
+        let Some((chunk, reuse)) = self.best_idle(class).filter(|(_, it)| it.room >= room) else {
+            return false;
+        };
+        let other = headers.as_ref().map(|&(_, count)| count).filter(|&count| {
+            let is_enough = count > reuse.as_it_is || reuse.wanted == reuse.as_it_is;
+            is_enough && count <= reuse.wanted && self.directory().has_room(count)
+        });
+        if other.unwrap_or(reuse.as_it_is) < least {
+            return false;
+        }
         // SAFETY: it is idle.
-        drop(unsafe { self.remove(chunk) });
+        let mut blocks = unsafe { self.remove(chunk) };
+        let mut unused = headers.map(|(headers, _)| headers);
+        if let (Some(headers), Some(_)) = (&mut unused, other) {
+            core::mem::swap(headers, &mut blocks.headers);
+        }
+        self.adopt(class, blocks);
+        drop(unused);
         true
     }
 
-    /// Bytes of the idle chunks of all other classes.
-    fn idle_bytes(&self, class: &Class<R>) -> usize {
-        self.others(class).map(|it| it.idle_bytes().get()).sum()
-    }
-
-    /// Asks the source again for a chunk that it has refused, once as many bytes of idle chunks
-    /// were freed; `None` if idle chunks have fewer.
-    fn retry(&self, class: &Class<R>, plan: &ChunkPlan) -> Option<Result<(), AllocError>> {
-        let before = self.chunk_bytes();
-        if self.idle_bytes(class) < plan.bytes() {
-            return None;
+    /// Headers for a chunk that is taken over, and their number: that which is wanted, or a fraction
+    /// of it that is more than the chunk has. `None` if there is no memory.
+    fn other_headers(&self, reuse: &Reuse) -> Option<(Block, u32)> {
+        let mut count = reuse.wanted;
+        loop {
+            let layout = headers_layout::<R>(count)?;
+            if let Ok(block) = Block::allocate(layout, self.source()) {
+                // It needs no memory if there are fewer of them than before.
+                self.make_room(count).ok()?;
+                return Some((block, count));
+            }
+            count /= FRACTION;
+            if count <= reuse.as_it_is {
+                return None;
+            }
         }
-        while self.chunk_bytes() + plan.bytes() > before && self.give_back_one(class) {}
-        Some(self.allocate_chunk(class, plan))
     }
 
-    /// Adds a chunk of fewer buffers than this plan, which exceeds a limit: as many as there is
-    /// room for if idle chunks are freed. `None` if that is no buffer.
-    fn allocate_smaller(
+    /// Adds a chunk of this plan, which was refused, or of fewer buffers, in the place of idle
+    /// chunks of other classes. Frees at most [`MOST_FREED`] of them.
+    ///
+    /// Returns `false` if that gives no room for a buffer. At a limit nothing is freed then, unless
+    /// the next request can have that room.
+    fn allocate_in_place(&self, class: &Class<R>, plan: &ChunkPlan) -> bool {
+        let mut plan = *plan;
+        let mut way = Way {
+            left: MOST_FREED,
+            // It serves the request as it is, if the source refuses everything.
+            kept: self.best_idle(class).map(|(chunk, _)| chunk),
+        };
+        if self.check_limits(&plan).is_err() {
+            let Some(smaller) = self.plan_within_limit(class, &plan, &way) else {
+                return false;
+            };
+            plan = smaller;
+            while self.check_limits(&plan).is_err() && self.free_one(class, &mut way) {}
+            if self.allocate_chunk(class, &plan).is_ok() {
+                return true;
+            }
+        }
+        // The source has refused. It may have the memory once that much was returned to it.
+        let before = self.chunk_bytes();
+        while self.chunk_bytes() + plan.bytes() > before && self.free_one(class, &mut way) {}
+        if self.chunk_bytes() < before && self.allocate_chunk(class, &plan).is_ok() {
+            return true;
+        }
+        // It may have it in one part once all of that was returned.
+        let mut is_more = false;
+        while self.free_one(class, &mut way) {
+            is_more = true;
+        }
+        is_more |= self.free_tables();
+        loop {
+            if is_more && self.allocate_chunk(class, &plan).is_ok() {
+                return true;
+            }
+            is_more = true;
+            let buffers = (plan.buffers / FRACTION).max(1);
+            match self.smaller_chunk(class, buffers as usize) {
+                Ok(smaller) if buffers < plan.buffers => plan = smaller,
+                _ => return false,
+            }
+        }
+    }
+
+    /// The plan of a chunk of as many buffers, of those of this plan, as there is room for within
+    /// the limit once the idle chunks are freed that a request may free. `None` if all idle chunks
+    /// together have no room for a buffer.
+    fn plan_within_limit(
         &self,
         class: &Class<R>,
         plan: &ChunkPlan,
-    ) -> Option<Result<(), AllocError>> {
+        way: &Way<R>,
+    ) -> Option<ChunkPlan> {
         let (of_one, of_none) = Self::bytes_of_one(class.size());
-        let room = self.bytes_left() + self.idle_bytes(class);
-        let most = room.checked_sub(of_none)? / of_one;
-        if most == 0 {
+        let buffers = |bytes: usize| bytes.saturating_sub(of_none) / of_one;
+        // SAFETY: on a list, so it is valid (`chunk-listed`).
+        let kept = way.kept.map_or(0, |it| unsafe { it.as_ref() }.bytes());
+        let idle: usize = self.others(class).map(|it| it.idle_bytes().get()).sum();
+        if buffers(self.bytes_left() + idle - kept) == 0 {
             return None;
         }
-        let plan = self.chunk_of(class, most.min(plan.buffers as usize)).ok()?;
-        while self.check_limits(&plan).is_err() && self.give_back_one(class) {}
-        Some(self.allocate_chunk(class, &plan))
+        let next = self.idle_chunks(class, way).take(way.left);
+        // SAFETY: as above.
+        let next: usize = next.map(|it| unsafe { it.as_ref() }.bytes()).sum();
+        let room = self.bytes_left() + next;
+        if plan.bytes() <= room {
+            return Some(*plan);
+        }
+        let most = buffers(room).clamp(1, plan.buffers as usize);
+        self.smaller_chunk(class, most).ok()
     }
 
-    /// Removes a chunk from all lists and counts. The caller frees its blocks, during which a
-    /// source of the user's may run.
+    /// The idle chunks of other classes, in the order in which they are freed: large ones first.
+    fn idle_chunks<'c>(
+        &'c self,
+        class: &'c Class<R>,
+        way: &Way<R>,
+    ) -> impl Iterator<Item = NonNull<Chunk<R>>> + use<'c, R> {
+        let kept = way.kept;
+        let lists = self
+            .others(class)
+            .rev()
+            .map(|it| Chunk::list(it, State::Idle));
+        let chunks = lists.flatten().inspect(|_| {
+            #[cfg(all(test, not(loom)))]
+            super::tests::step();
+        });
+        chunks.filter(move |&chunk| Some(chunk) != kept)
+    }
+
+    /// Frees an idle chunk of another class, if there is one and the request may free more. A source
+    /// of the user's may run.
+    fn free_one(&self, class: &Class<R>, way: &mut Way<R>) -> bool {
+        let Some(left) = way.left.checked_sub(1) else {
+            return false;
+        };
+        let Some(chunk) = self.idle_chunks(class, way).next() else {
+            return false;
+        };
+        way.left = left;
+        // SAFETY: it is idle.
+        unsafe { self.free_idle(chunk) };
+        true
+    }
+
+    /// Frees the wide hands of classes without chunks, and the directory if there is no chunk.
+    /// Returns whether there were some. A source of the user's may run.
+    fn free_tables(&self) -> bool {
+        let mut is_any = false;
+        for class in self.classes() {
+            if let Some(hand) = class.narrow() {
+                // SAFETY: given up by `widen_hand`, and not the class's any more.
+                drop(unsafe { Block::from_start(hand, Class::<R>::WIDE_HAND, self.source()) });
+                is_any = true;
+            }
+        }
+        is_any | self.directory().clear_if_unused()
+    }
+
+    /// Removes a chunk from all lists and counts. The caller frees its blocks, or makes another
+    /// chunk of them.
     ///
     /// # Safety
     ///
@@ -549,9 +742,19 @@ impl<R: References> ArenaCore<R> {
             self.directory().release(it.capacity);
             it.class().subtract(it.buffers(), it.made());
             self.count_bytes(-(it.bytes() as isize));
-            self.counters().freed_chunks.add();
             Chunk::into_blocks(chunk, self)
         }
+    }
+
+    /// Frees a chunk. A source of the user's may run.
+    ///
+    /// # Safety
+    ///
+    /// The chunk is from this core, and idle.
+    unsafe fn free_idle(&self, chunk: NonNull<Chunk<R>>) {
+        self.counters().freed_chunks.add();
+        // SAFETY: the same (precondition).
+        drop(unsafe { self.remove(chunk) });
     }
 
     /// Frees the memory of all chunks that have no buffer in use.
@@ -568,10 +771,30 @@ impl<R: References> ArenaCore<R> {
                     break;
                 };
                 // SAFETY: it is idle.
-                drop(unsafe { self.remove(chunk) });
+                unsafe { self.free_idle(chunk) };
             }
         }
+        self.free_tables();
     }
+}
+
+/// How an idle chunk serves another class.
+#[derive(Clone, Copy)]
+struct Reuse {
+    /// The number of buffers that its bytes have room for.
+    room: u32,
+    /// The number of those for which it has headers.
+    as_it_is: u32,
+    /// The number of headers that it is to have.
+    wanted: u32,
+}
+
+/// What a request may free.
+struct Way<R: References> {
+    /// The number of chunks.
+    left: usize,
+    /// The chunk that it may not free. It is compared, and not used.
+    kept: Option<NonNull<Chunk<R>>>,
 }
 
 /// The two blocks of a chunk that is not, or no longer, in use.
@@ -633,14 +856,18 @@ impl Blocks {
         })
     }
 
-    /// Makes the chunk of that plan; none of its headers are made yet.
-    fn into_chunk<R: References>(
-        self,
-        class: NonNull<Class<R>>,
-        plan: &ChunkPlan,
-    ) -> NonNull<Chunk<R>> {
+    /// Bytes of both.
+    fn bytes(&self) -> usize {
+        self.data.layout().size() + self.headers.layout().size()
+    }
+
+    /// Makes a chunk of them, which has room for a buffer; none of its headers are made yet.
+    fn into_chunk<R: References>(self, class: &Class<R>) -> NonNull<Chunk<R>> {
+        let bytes = self.data.layout().size();
+        let headers = self.headers.layout().size() - size_of::<Chunk<R>>();
+        let capacity = (headers / size_of::<Header<R>>()) as u32;
         let data = self.data.leak_start();
-        let record = Chunk::new(class, data, plan.data.size(), plan.buffers);
+        let record = Chunk::new(class, data, bytes, capacity);
         let chunk = self.headers.leak_start().cast::<Chunk<R>>();
         // SAFETY: the block begins with room for the record (`chunk-blocks`).
         unsafe { chunk.write(record) };
@@ -669,23 +896,9 @@ impl<R: References> Chunk<R> {
         }
     }
 
-    /// How many buffers of this size it would have.
-    pub(super) fn buffers_of(&self, size: usize) -> u32 {
-        let fit = self.data_bytes / size;
-        // At most the capacity, so it fits.
-        fit.min(self.capacity as usize) as u32
-    }
-
-    /// Moves an idle chunk that is on no list to another class.
-    fn move_to(&self, class: &Class<R>, directory: &HeaderDirectory<R>, chunk: NonNull<Self>) {
-        debug_assert!(self.in_use.get() == 0);
-        Self::give_numbers_back(chunk, directory);
-        self.class().subtract(self.buffers(), self.made());
-        self.class.set(NonNull::from(class));
-        self.buffers.set(self.buffers_of(class.size()));
-        self.made.set(0);
-        self.top.set(NO_PAGE);
-        class.add(self.buffers());
+    /// How many buffers of this size its bytes have room for.
+    pub(super) fn room_for(&self, size: usize) -> u32 {
+        (self.data_bytes / size).min(MOST_BUFFERS) as u32
     }
 
     /// Makes the header at `index`, and touches its bytes if `touched`. The caller counts it in
@@ -717,7 +930,7 @@ impl<R: References> Chunk<R> {
             if touched {
                 touch(start, 0, size);
             }
-            header.write(Header::new(number, start, self.class.get()));
+            header.write(Header::new(number, start, self.class));
         }
         self.made.set(index + 1);
     }

@@ -28,6 +28,8 @@ mod program;
 mod readers;
 #[cfg(feature = "std")]
 mod reading;
+#[cfg(feature = "std")]
+mod refused;
 #[cfg(not(each_run))]
 mod regressions;
 mod rings;

@@ -18,6 +18,7 @@ mod program;
 mod allocators;
 #[cfg(not(each_run))]
 mod failing;
+mod fragmented;
 mod lazy;
 #[cfg(feature = "std")]
 #[cfg(not(each_run))]

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::steps;
 use crate::bytes::arena_core::{ArenaCore, Chunk, State};
 use crate::bytes::{ByteArena, References, RequestError};
 use crate::common::amount;
@@ -14,7 +15,7 @@ fn expect_no_room<R: References>(core: &ArenaCore<R>, size: usize) {
         classes.flat_map(|class| Chunk::list(class, State::Idle))
     };
     // SAFETY: on a list, so they are there.
-    let room = |chunk: core::ptr::NonNull<Chunk<R>>| unsafe { chunk.as_ref() }.buffers_of(size);
+    let room = |chunk: core::ptr::NonNull<Chunk<R>>| unsafe { chunk.as_ref() }.room_for(size);
     assert!(idle().all(|chunk| room(chunk) == 0));
     // SAFETY: as above.
     let bytes: usize = idle().map(|chunk| unsafe { chunk.as_ref() }.bytes()).sum();
@@ -83,10 +84,10 @@ fn numbers_of_idle_chunks_serve_another_class() {
     drop(larger);
 }
 
+/// 1,024 of them were reclaimed, and the request was refused.
 #[test]
 #[cfg_attr(each_run, ignore = "weekly")]
-fn a_refused_request_takes_in_a_bounded_number_of_those_that_came_back() {
-    use crate::bytes::refill::LAST_RESORT;
+fn all_buffers_that_came_back_are_reclaimed_before_a_request_is_refused() {
     let builder = ByteArena::builder().atomic().smallest(16).largest(1024);
     let most = if cfg!(miri) { 1 << 16 } else { 1 << 20 };
     let arena = builder.chunk_bytes(1024).max_bytes(most).build();
@@ -97,17 +98,95 @@ fn a_refused_request_takes_in_a_bounded_number_of_those_that_came_back() {
         index += 1;
         index % 64 == 1
     });
-    let count = gone.len();
     drop(gone);
-    let class = &arena.core().classes()[0];
-    let in_use = class.in_use();
-    for round in 1..=count / LAST_RESORT {
-        assert!(arena.try_alloc(1024).is_err());
-        assert_eq!(in_use - class.in_use(), round * LAST_RESORT);
-    }
+    assert!(arena.try_alloc(1024).is_err());
+    assert_eq!(arena.core().classes()[0].in_use(), kept.len());
     arena.check();
     drop(kept);
-    while arena.try_alloc(1024).is_err() {}
+    assert!(arena.try_alloc(1024).is_ok());
+    arena.check();
+}
+
+/// Chunks of one buffer of 64 bytes, all idle, and no room.
+fn full_of_small_chunks(chunks: usize) -> ByteArena {
+    let builder = ByteArena::builder().chunk_bytes(64).largest(1 << 16);
+    let arena = builder.max_bytes(chunks * 192).build();
+    let bufs: Vec<_> = core::iter::from_fn(|| arena.try_alloc(64).ok()).collect();
+    assert_eq!(bufs.len(), chunks);
+    arena
+}
+
+/// One request freed 87,382 chunks.
+#[test]
+fn a_request_at_a_limit_frees_and_looks_at_a_bounded_number_of_chunks() {
+    let chunks = amount(20_000, 400);
+    // The memory of few chunks, and of many.
+    for size in [128, 1 << 12, 1 << 16] {
+        let arena = full_of_small_chunks(chunks);
+        let needed = (size + 128_usize).div_ceil(192);
+        let mut refusals = 0;
+        loop {
+            let before = arena.core().counters().freed_chunks.get();
+            let mut buf = None;
+            let steps = steps(|| buf = arena.try_alloc(size).ok());
+            let freed = arena.core().counters().freed_chunks.get() - before;
+            assert!(freed <= 64 && steps <= 256, "{size}: {freed} {steps}");
+            arena.check();
+            if buf.is_some() || needed > chunks {
+                break;
+            }
+            refusals += 1;
+        }
+        assert!(refusals <= needed / 64, "{size}: {refusals}");
+    }
+}
+
+/// The directory of 131,072 chunks was copied at once.
+#[test]
+#[cfg_attr(each_run, ignore = "weekly")]
+fn a_chunk_that_is_added_copies_a_few_entries_of_the_directory() {
+    use crate::raw::row::MOST_COPIED;
+    let arena = ByteArena::builder().chunk_bytes(64).build();
+    MOST_COPIED.set(0);
+    let bufs: Vec<_> = (0..amount(20_000, 300)).map(|_| arena.alloc(64)).collect();
+    assert!((1..=64).contains(&MOST_COPIED.get()));
+    drop(bufs);
+}
+
+/// It looked at all chunks for each chunk that it added.
+#[test]
+#[cfg_attr(each_run, ignore = "weekly")]
+fn a_reserve_looks_at_each_chunk_a_few_times() {
+    let chunks = amount(1 << 18, 200);
+    let arena = ByteArena::builder().smallest(16).largest(16);
+    let arena = arena.chunk_bytes(16).build();
+    let mut bufs: Vec<_> = (0..chunks).map(|_| arena.alloc(16)).collect();
+    // A full arena has nothing to look at.
+    assert!(steps(|| assert!(arena.prepare(16, 0).is_ok())) == 0);
+    if !cfg!(miri) {
+        let full = steps(|| assert!(arena.prepare(16, 1).is_err()));
+        assert!(full <= 64, "{full}");
+    }
+    bufs.truncate(chunks / 256);
+    arena.shrink_to_fit();
+    let looked = steps(|| {
+        // Numbers for all but one: nothing is made.
+        let before = arena.stats();
+        let is_refused = arena.prepare(16, (1 << 18) - bufs.len() + 1).is_err();
+        assert!(is_refused && arena.stats().mallocs == before.mallocs);
+        arena.prepare(16, chunks - bufs.len()).unwrap();
+    });
+    assert!(looked <= 4 * chunks, "{looked}");
+    assert_eq!(arena.core().classes()[0].free(), chunks - bufs.len());
+    arena.check();
+    // Chunks that are not made whole come first, wherever they are on their list.
+    let arena = ByteArena::builder().smallest(16).largest(16);
+    let arena = arena.chunk_bytes(64).build();
+    let bufs: Vec<_> = (0..50).map(|_| arena.alloc(16)).collect();
+    drop(bufs);
+    let before = arena.core().classes()[0].chunks();
+    arena.prepare(16, 4 * before).unwrap();
+    assert_eq!(arena.core().classes()[0].chunks(), before);
 }
 
 /// More buffers than a wide hand has places, in and out in any order, then all the memory for

@@ -1,6 +1,8 @@
 //! Tests that need more than the public methods: counts that saturate, and random programs
 //! with the invariants walked after every step.
 
+use core::cell::Cell;
+
 use proptest::prelude::*;
 
 use super::{ByteArena, References};
@@ -11,6 +13,22 @@ mod chains;
 mod idle;
 #[path = "../../../tests/bytes/program/mod.rs"]
 mod program;
+
+std::thread_local! {
+    static STEPS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Counts a chunk that is looked at.
+pub(super) fn step() {
+    STEPS.set(STEPS.get() + 1);
+}
+
+/// Returns how many chunks `f` looks at.
+fn steps(f: impl FnOnce()) -> usize {
+    let before = STEPS.get();
+    f();
+    STEPS.get() - before
+}
 
 #[test]
 #[cfg_attr(each_run, ignore = "weekly")]

@@ -22,8 +22,9 @@ use crate::slab::{Memory, TrackedSlab};
 ///
 /// If no slot is free, an insertion adds a chunk, of 4,096 slots or fewer unless the
 /// [builder](Self::builder) says otherwise. If it cannot, [`insert`](Self::insert) panics or aborts,
-/// as `Vec` does, and [`try_insert`](Self::try_insert) returns the value. Chunks are kept until
-/// [`shrink_to_fit`](Self::shrink_to_fit). All other methods are documented on [`TrackedSlab`].
+/// as `Vec` does, and [`try_insert`](Self::try_insert) returns the value. If the allocator refuses
+/// the first chunk, and no option has set its size, all chunks are a quarter as large, or less, down
+/// to 16 KiB. Chunks are kept until [`shrink_to_fit`](Self::shrink_to_fit). All other methods are documented on [`TrackedSlab`].
 /// Slots are reused last in, first out, also across chunks.
 ///
 /// A slot takes the size of a value (at least 4 bytes) and 8 bytes for its key and its state,
@@ -77,8 +78,11 @@ pub struct Growable {
     /// Number of walks that have begun and not ended. No chunk is freed while there is one. 64
     /// bits on every target, so that forgotten walks never make it overflow.
     pub(super) walks: Cell<u64>,
-    /// The binary logarithm of the slots of a chunk.
-    pub(super) shift: u32,
+    /// The binary logarithm of the slots of a chunk. It decreases only while there is no chunk.
+    pub(super) shift: Cell<u32>,
+    /// Whether no option has set the size of a chunk, so that it [may
+    /// decrease](Growable::take_smaller_chunks).
+    pub(super) is_any_size: bool,
     /// Number of slots whose memory is touched at once.
     pub(super) touch_ahead: usize,
     /// Number of insertions that had to build a chunk.
@@ -93,12 +97,13 @@ pub struct Growable {
 
 impl Growable {
     /// Has no memory yet; its chunks will have `1 << shift` slots.
-    const fn new(shift: u32, touch_ahead: usize, source: Source) -> Self {
+    const fn new(shift: u32, is_any_size: bool, touch_ahead: usize, source: Source) -> Self {
         Growable {
             header: Cell::new(header::unallocated()),
             chunks: Cell::new(Chunks::NONE),
             walks: Cell::new(0),
-            shift,
+            shift: Cell::new(shift),
+            is_any_size,
             touch_ahead,
             stalls: Cell::new(0),
             refusals: Cell::new(0),
@@ -279,7 +284,10 @@ impl<T> TrackedSlab<T, Growable> {
 
     pub(crate) const fn with_options(shift: u32, touch_ahead: usize, source: Source) -> Self {
         // SAFETY: no cell yet, and `T` decides what the chunks are made for.
-        unsafe { Self::new_in(Growable::new(shift, touch_ahead, source)) }
+        unsafe {
+            let is_any_size = shift == Self::DEFAULT_SHIFT;
+            Self::new_in(Growable::new(shift, is_any_size, touch_ahead, source))
+        }
     }
 
     /// Inserts a value into a free slot, and returns the handle that owns it.
@@ -409,7 +417,7 @@ impl<T> TrackedSlab<T, Growable> {
     #[inline]
     #[must_use]
     pub fn chunks(&self) -> usize {
-        self.capacity() >> self.memory.shift
+        self.capacity() >> self.memory.shift.get()
     }
 
     #[inline(always)]

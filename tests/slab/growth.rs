@@ -465,3 +465,44 @@ mod ahead {
         slab.audit();
     }
 }
+
+/// It built, and took no value.
+#[test]
+#[cfg(feature = "std")]
+fn a_slab_without_options_serves_from_a_region_that_is_smaller_than_a_chunk() {
+    use flatslab::memory::{Pages, Region};
+    use std::sync::Arc;
+
+    // A chunk has 96 KiB, and the free stack 32 KiB.
+    for bytes in [40 << 10, 100 << 10] {
+        let region = || Arc::new(Region::try_new(bytes, Pages::new()).unwrap()).pages();
+        let slab = Slab::<[u64; 2]>::builder().pages(region()).build();
+        let slots: Vec<_> = std::iter::from_fn(|| slab.try_insert([7; 2]).ok()).collect();
+        assert!(slots.len() * 48 > bytes / 3, "{} in {bytes}", slots.len());
+        assert_eq!(slab.capacity(), slots.len());
+        let reserved = Slab::<[u64; 2]>::builder().pages(region()).build();
+        reserved.try_reserve(10).unwrap();
+        // A size that was set stays.
+        let builder = Slab::<[u64; 2]>::builder().chunk_capacity(8192);
+        assert!(builder.pages(region()).build().try_insert([7; 2]).is_err());
+    }
+}
+
+/// Twice the room was asked for, and nothing less.
+#[test]
+#[cfg(feature = "std")]
+fn a_free_stack_that_cannot_double_grows_by_what_is_needed() {
+    use flatslab::memory::{Pages, Region};
+    use std::sync::Arc;
+
+    let bytes = amount(400 << 10, 16 << 10);
+    let region = Arc::new(Region::try_new(bytes, Pages::new()).unwrap());
+    let slab = Slab::<u64>::builder().chunk_capacity(amount(1024, 4));
+    let slab = slab.pages(region.pages()).build();
+    let count = std::iter::from_fn(|| slab.try_insert_key(7).ok()).count();
+    let unused = region.free_bytes();
+    assert!(
+        unused < bytes / 4,
+        "{count} values, {unused} bytes are unused"
+    );
+}

@@ -160,6 +160,12 @@ impl GrowableHeader {
         }
     }
 
+    /// Makes the chunks smaller if there is none, and they can be smaller. Returns the binary
+    /// logarithm of their slots.
+    pub(crate) fn smaller_chunks<T>(&self) -> Option<u32> {
+        self.table.borrow_mut().make_chunks_smaller::<T>()
+    }
+
     /// Returns the number of chunks to add for `slots` free cells.
     ///
     /// # Errors
@@ -274,6 +280,8 @@ impl GrowableHeader {
         supplies: &mut Supplies,
     ) -> Result<(), AllocError> {
         let mut take_spare = Some(take_spare);
+        // Whether arrays double; otherwise they get the room that is needed, and no more.
+        let mut doubles = true;
         // The allocator may re-enter. So the missing blocks are computed again after each call,
         // and nothing of this slab is borrowed during a call.
         loop {
@@ -292,22 +300,47 @@ impl GrowableHeader {
                     table.layout(),
                 )
             };
+            if supplies.chunks.layout() != layout {
+                // The allocator has used the slab, whose chunks are smaller now.
+                let chunks = LooseChunks::new(layout, self.source().clone());
+                drop(core::mem::replace(&mut supplies.chunks, chunks));
+                continue;
+            }
             let stack_room = self.header.stack.capacity();
             let cells = self.header.slots() + (chunks << shift);
             if entries > room.max(supplies.origins_room()) {
-                let layout = ChunkTable::origins_layout(larger_room)?;
+                let room = if doubles { larger_room } else { entries };
+                let layout = ChunkTable::origins_layout(room)?;
                 supplies.origins = Some(match take_array(Array::Table, layout) {
                     Some(block) => block,
-                    None => Block::allocate(layout, self.source())?,
+                    None => match Block::allocate(layout, self.source()) {
+                        Ok(block) => block,
+                        Err(_) if room > entries => {
+                            doubles = false;
+                            continue;
+                        }
+                        Err(error) => return Err(error),
+                    },
                 });
             } else if cells > stack_room.max(supplies.stack.capacity()) {
                 // A stack in system memory reserves all the room it will need at first.
                 if !self.header.stack.try_commit(cells, true)? {
-                    let room = self.larger_stack(cells);
+                    let room = if doubles {
+                        self.larger_stack(cells)
+                    } else {
+                        cells
+                    };
                     let layout = FreeStack::layout(room)?;
                     supplies.stack = match take_array(Array::Stack, layout) {
                         Some(block) => FreeStack::new_in(block),
-                        None => FreeStack::try_new_growing(room, self.source())?,
+                        None => match FreeStack::try_new_growing(room, self.source()) {
+                            Ok(stack) => stack,
+                            Err(_) if room > cells => {
+                                doubles = false;
+                                continue;
+                            }
+                            Err(error) => return Err(error),
+                        },
                     };
                 }
             } else if supplies.blocks() < chunks {
@@ -334,10 +367,11 @@ impl GrowableHeader {
     /// these supplies: all of them, unless the allocator has refused.
     fn affordable(&self, slots: usize, supplies: &Supplies) -> usize {
         let wanted = self.chunks_wanted(slots).unwrap_or(0);
-        if wanted == 0 {
+        let table = self.table.borrow();
+        // Otherwise the allocator has used the slab, whose chunks are smaller now.
+        if wanted == 0 || supplies.chunks.layout() != table.layout() {
             return 0;
         }
-        let table = self.table.borrow();
         let origins_room = table.room().max(supplies.origins_room());
         let stack_room = (self.header.stack.capacity()).max(supplies.stack.capacity());
         wanted

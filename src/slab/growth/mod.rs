@@ -177,7 +177,7 @@ impl<T> TrackedSlab<T, Growable> {
     /// If they would exceed the limits, or the allocator refuses.
     #[cfg(feature = "std")]
     pub(crate) fn try_build_ahead(&mut self, count: usize) -> Result<(), AllocError> {
-        let shift = self.memory.shift;
+        let shift = self.memory.shift.get();
         let layout = chunk::layout(CellPtr::<T>::LAYOUT, 1 << shift)?;
         let numbers = MAX_SLOTS >> shift;
         let slots = count.saturating_mul(1 << shift);
@@ -283,9 +283,10 @@ impl Growable {
             return Ok(());
         }
         if self.header.get() == unallocated() {
-            let layout = chunk::layout(CellPtr::<T>::LAYOUT, 1 << self.shift)?;
-            let numbers = MAX_SLOTS >> self.shift;
-            growable_header::chunks_for(additional, layout, self.shift, numbers, 0)?;
+            let shift = self.shift.get();
+            let layout = chunk::layout(CellPtr::<T>::LAYOUT, 1 << shift)?;
+            let numbers = MAX_SLOTS >> shift;
+            growable_header::chunks_for(additional, layout, shift, numbers, 0)?;
         }
         let header = self.growable_header::<T>()?;
         // SAFETY: allocated while the slab lives.
@@ -330,7 +331,8 @@ impl Growable {
     /// Returns the header, and creates it if there is none yet.
     fn growable_header<T>(&self) -> Result<NonNull<GrowableHeader>, AllocError> {
         if self.header.get() == unallocated() {
-            let made = growable_header::try_new::<T>(self.shift, self.touch_ahead, &self.source);
+            let made =
+                growable_header::try_new::<T>(self.shift.get(), self.touch_ahead, &self.source);
             if self.header.get() == unallocated() {
                 self.header.set(made?.cast());
             } else if let Ok(made) = made {
@@ -343,7 +345,7 @@ impl Growable {
     }
 
     /// Adds chunks until `slots` cells are free, and touches them if `touch`. Returns whether a
-    /// chunk had to be allocated.
+    /// chunk had to be allocated. If the source refuses the first chunk, smaller ones are added.
     fn grow<T>(
         &self,
         header: NonNull<GrowableHeader>,
@@ -352,21 +354,45 @@ impl Growable {
     ) -> (bool, Result<(), AllocError>) {
         // SAFETY: allocated while the slab lives.
         let body = unsafe { header.as_ref() };
-        let (mut left_over, result) = body.grow::<T>(
-            slots,
-            touch,
-            || self.take_ahead(),
-            |array, layout| self.take_array_ahead(array, layout),
-        );
-        self.note_growth(body);
-        let built = left_over.built;
-        for array in [Array::Stack, Array::Table] {
-            if let Some(block) = left_over.take_array(array) {
-                self.free(array, block);
+        loop {
+            let (mut left_over, result) = body.grow::<T>(
+                slots,
+                touch,
+                || self.take_ahead(),
+                |array, layout| self.take_array_ahead(array, layout),
+            );
+            let is_other = result.is_err_and(|error| self.take_smaller_chunks::<T>(body, error));
+            self.note_growth(body);
+            let built = left_over.built;
+            for array in [Array::Stack, Array::Table] {
+                if let Some(block) = left_over.take_array(array) {
+                    self.free(array, block);
+                }
+            }
+            drop(left_over);
+            if !is_other {
+                return (built, result);
             }
         }
-        drop(left_over);
-        (built, result)
+    }
+
+    /// Makes chunks smaller if a growth was refused by the source, there is no chunk, the helper has
+    /// none either, and no option has set their size. Returns `false` otherwise.
+    #[cold]
+    pub(super) fn take_smaller_chunks<T>(&self, body: &GrowableHeader, error: AllocError) -> bool {
+        #[cfg(feature = "std")]
+        if self.ahead.is_some() {
+            return false;
+        }
+        let is_a_limit = matches!(
+            error,
+            AllocError::TooManySlots { .. } | AllocError::TooManyBytes { .. }
+        );
+        if is_a_limit || !self.is_any_size {
+            return false;
+        }
+        let smaller = body.smaller_chunks::<T>();
+        smaller.inspect(|&shift| self.shift.set(shift)).is_some()
     }
 
     /// The table has changed.

@@ -172,6 +172,20 @@ impl ChunkTable {
         self.shift
     }
 
+    /// Makes the chunks of a table without chunks a quarter as large, but not smaller than a grain.
+    /// Returns the binary logarithm of their slots, or `None` if nothing has changed.
+    pub(super) fn make_chunks_smaller<T>(&mut self) -> Option<u32> {
+        let grain = const { grain::<T>() };
+        if self.numbers > 0 || self.shift == grain {
+            return None;
+        }
+        let shift = self.shift.saturating_sub(2).max(grain);
+        self.layout = chunk::layout(CellPtr::<T>::LAYOUT, 1 << shift).ok()?;
+        self.shift = shift;
+        self.repeat = shift - grain;
+        Some(shift)
+    }
+
     /// The number of the next chunk, unless it fills a hole.
     #[cfg(feature = "std")]
     pub(super) fn next_number(&self) -> usize {
@@ -625,6 +639,10 @@ impl LooseChunks {
 
     pub(crate) fn len(&self) -> usize {
         self.count
+    }
+
+    pub(super) fn layout(&self) -> Layout {
+        self.layout
     }
 
     pub(crate) fn add(&mut self, chunk: Block) {

@@ -34,7 +34,8 @@
 //! * `high-no-wrap`: `high` is at least [`SMALL`], so that subtracting a [`SMALL`] size from it
 //!   does not wrap.
 //! * `chunks-linked`: chunks are linked from `first` on through `next`. Those up to the current one
-//!   are in use. Each is a block of `source` of the layout in its header.
+//!   are in use. Each is a block of `source` of the layout in its header. A request that is refused
+//!   frees chunks that are not in use; so after each call of the source, links are read again.
 //! * `sources-alone-run`: the only user code that runs in this file is that of a source of memory.
 //! * `same-chunk-again`: a request meets the same chunk, and the same place in it, whether the
 //!   later chunks existed already or are added. So a frame that repeats calls no allocator. The
@@ -334,7 +335,65 @@ impl Chunks {
         };
         let doubled = gap.largest.saturating_mul(2);
         let most = doubled.max(self.first_bytes.get());
-        let chunk = self.allocate_most(most, needed, asked)?;
+        match self.allocate_most(most, needed, asked) {
+            Ok(chunk) => {
+                self.list.insert(gap, chunk);
+                self.note_first();
+                Ok(chunk)
+            }
+            Err(error) => self.chunk_in_place(needed, asked, error),
+        }
+    }
+
+    /// A chunk of this layout, which was refused, in the place of the chunks that are not in use.
+    /// Frees at most [`LOOKS`] of them, and none if that leaves too little room below the limit.
+    ///
+    /// # Errors
+    ///
+    /// The given error if nothing is freed; otherwise that of the last request.
+    #[cold]
+    fn chunk_in_place(
+        &self,
+        needed: Layout,
+        asked: usize,
+        error: AllocError,
+    ) -> Result<NonNull<Chunk>, AllocError> {
+        // SAFETY: no chunk of the list is freed (`chunks-linked`).
+        let chunks = core::iter::successors(self.list.unused().get(), |chunk| unsafe {
+            chunk.as_ref().next.get()
+        });
+        // SAFETY: as above.
+        let bytes = chunks.map(|chunk| unsafe { chunk.as_ref() }.layout.size());
+        let unused: usize = bytes.take(LOOKS).sum();
+        let room = (self.max_bytes.get().saturating_add(unused)).checked_sub(self.bytes.get());
+        if room.is_none_or(|room| room < needed.size()) {
+            return Err(error);
+        }
+        let mut is_freed = false;
+        for _ in 0..LOOKS {
+            // The source may use this arena (`sources-alone-run`): from its present list.
+            let unused = self.list.unused();
+            let Some(chunk) = unused.get() else {
+                break;
+            };
+            // SAFETY: it is not freed (`chunks-linked`), and not in use: no value is in it, and no
+            // checkpoint that may be rewound to is of it. It is off the list before it is freed.
+            unsafe {
+                unused.set((*chunk.as_ptr()).next.get());
+                self.list.frees.set(self.list.frees.get() + 1);
+                self.note_first();
+                self.run(|| self.free(chunk));
+            }
+            is_freed = true;
+        }
+        if !is_freed {
+            return Err(error);
+        }
+        let gap = match self.list.find_unused(needed.size()) {
+            Ok(chunk) => return Ok(chunk),
+            Err(gap) => gap,
+        };
+        let chunk = self.allocate_most(needed.size(), needed, asked)?;
         self.list.insert(gap, chunk);
         self.note_first();
         Ok(chunk)
@@ -715,14 +774,18 @@ struct List {
     first: Cell<Link>,
     /// The last one in use.
     last: Cell<Link>,
+    /// How often chunks were freed by a request.
+    frees: Cell<usize>,
 }
 
 /// The place to add a chunk at, if none was found.
 #[derive(Clone, Copy)]
-struct Gap<'l> {
-    link: &'l Cell<Link>,
-    /// The last chunk in use when the gap was found.
+struct Gap {
+    /// In a chunk that may be freed when a source runs, so it is not a reference.
+    link: NonNull<Cell<Link>>,
+    /// The last chunk in use when the gap was found, and how often chunks were freed.
     last: Link,
+    frees: usize,
     /// Bytes of the largest chunk among those looked at and `last`.
     largest: usize,
 }
@@ -732,6 +795,7 @@ impl List {
         List {
             first: Cell::new(None),
             last: Cell::new(None),
+            frees: Cell::new(0),
         }
     }
 
@@ -748,7 +812,7 @@ impl List {
     /// list, or the place after the chunks in use if the end is more than [`LOOKS`] chunks away: a
     /// request meets the same chunk in each frame (`same-chunk-again`). O(1): looks at that many
     /// chunks at most.
-    fn find_unused(&self, bytes: usize) -> Result<NonNull<Chunk>, Gap<'_>> {
+    fn find_unused(&self, bytes: usize) -> Result<NonNull<Chunk>, Gap> {
         let last = self.last.get();
         // SAFETY: no chunk of the list is freed (`chunks-linked`).
         let mut largest = last.map_or(0, |chunk| unsafe { chunk.as_ref() }.layout.size());
@@ -756,8 +820,9 @@ impl List {
         for _ in 0..LOOKS {
             let Some(chunk) = link.get() else {
                 let gap = Gap {
-                    link,
+                    link: NonNull::from(link),
                     last,
+                    frees: self.frees.get(),
                     largest,
                 };
                 return Err(gap);
@@ -773,17 +838,19 @@ impl List {
             link = &it.next;
         }
         Err(Gap {
-            link: self.unused(),
+            link: NonNull::from(self.unused()),
             last,
+            frees: self.frees.get(),
             largest,
         })
     }
 
     /// Adds a chunk after those in use: at the gap, unless other chunks are in use since it was
-    /// found.
-    fn insert(&self, gap: Gap<'_>, chunk: NonNull<Chunk>) {
-        let link = match self.last.get() == gap.last {
-            true => gap.link,
+    /// found, or the one was freed that it is in.
+    fn insert(&self, gap: Gap, chunk: NonNull<Chunk>) {
+        let link = match (self.last.get(), self.frees.get()) == (gap.last, gap.frees) {
+            // SAFETY: the list, or a chunk of it, which was not freed since the gap was found.
+            true => unsafe { gap.link.as_ref() },
             false => self.unused(),
         };
         // SAFETY: the chunk is not freed while it is on the list (`chunks-linked`).

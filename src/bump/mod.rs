@@ -106,7 +106,9 @@
 //! A limit makes chunks smaller. If the allocator refuses a chunk of the usual size, the arena asks
 //! for a quarter of it, and so on, 21 times at most, down to the size that the request needs. There
 //! may then be more than 42 chunks, and an allocation does not use the chunks that are further
-//! away.
+//! away. Before a request is refused, at a limit or by the allocator, it frees the chunks that are
+//! not in use, 42 at most. So after a reset only the first chunk, which is the current one, is in
+//! the way of a request that a new arena could serve.
 //!
 //! # Coming from `bumpalo`
 //!

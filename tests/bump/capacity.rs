@@ -538,3 +538,28 @@ fn an_arena_that_is_built_serves_a_request() {
         }
     }
 }
+
+/// Chunks that a reset had kept were in the way for good.
+#[test]
+fn chunks_that_are_not_in_use_make_way_at_a_limit_and_where_the_source_refuses() {
+    use flatslab::memory::{Pages, Region};
+    use std::sync::Arc;
+
+    let region = Arc::new(Region::try_new(64 << 10, Pages::new()).unwrap());
+    let limited = Arena::builder().max_bytes(64 << 10).build();
+    for mut arena in [limited, Arena::builder().pages(region.pages()).build()] {
+        for _ in 0..2 {
+            for size in [3000, 5000, 12_000, 20_000] {
+                assert!(arena.try_alloc_layout(bytes(size)).is_ok());
+            }
+            arena.reset();
+            arena.alloc(7_u64);
+            let place = arena.try_alloc_layout(bytes(55_000)).unwrap();
+            // SAFETY: the memory was just allocated.
+            unsafe { place.write_bytes(7, 55_000) };
+            // What is in use stays.
+            assert!(arena.try_alloc_layout(bytes(20_000)).is_err());
+            arena.reset();
+        }
+    }
+}

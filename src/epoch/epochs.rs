@@ -9,7 +9,10 @@
 //! and left where they are, so that a few epochs that insert and remove values one by one, in turn,
 //! cost nothing more. A chunk that is no longer noted and still has no value is *idle*, and is used
 //! after the others of its epoch. If a limit is reached or memory is refused, idle chunks serve the
-//! epoch that needs memory.
+//! epoch that needs memory. If the source refuses, more chunks are freed than have the bytes of the
+//! new one, because only large free parts of the source may lie next to each other, and smaller
+//! chunks are tried, as in a byte arena (`bytes/refill.rs`). A request frees at most [`MOST_FREED`]
+//! chunks; the next one frees more.
 //!
 //! # Invariants
 //!
@@ -20,7 +23,7 @@
 //!   [`make_room`](RawEpochs::make_room), [`open`](RawEpochs::open) and [`Store::trim`],
 //!   destructors in `mod.rs`.
 //! * `record-used-or-spare`: every record of the table is either used by an epoch or on the list of
-//!   spare ones.
+//!   spare ones. A spare one that is not owed may be freed.
 //! * `record-owed`: `spares >= owed`: one for each place of the ring that has no epoch, and one for
 //!   each epoch of the ring that could stay pinned when it is closed, because it has had a chunk.
 //!   So an advance needs no memory.
@@ -33,10 +36,21 @@ use super::error::{EpochError, Refusal};
 use super::key::{Epoch, EpochKey, INDEX_BITS, Word};
 use super::record::{ChunkPtr, EpochPtr, EpochState, Kind, Place, Plan, Vacated};
 use super::store::{Limits, Store};
+use super::table::Table;
 use crate::error::{AccessError, AllocError, BuildError, MAX_EPOCH_SLABS};
 use crate::raw::atomic::{Count, Ordering};
 use crate::raw::row::Row;
 use crate::raw::source::Source;
+
+/// The most chunks that a request frees, and as many records of epochs.
+const MOST_FREED: usize = 64;
+
+/// A chunk that the source refuses is tried with this fraction of its slots, and so on.
+const FRACTION: u32 = 4;
+
+/// The records of epochs that are pinned at the same time, for which the table has room from the
+/// start: a table that grows later stays where it is.
+const PINNED: usize = 64;
 
 /// The number of slabs that this process has created; each has a number of its own.
 static SLABS: Count = Count::new(0);
@@ -158,8 +172,14 @@ impl RawEpochs {
     fn make_room(&self, record: EpochPtr, class: usize) -> Result<(), AllocError> {
         // SAFETY: `class` is below the number of the slab's classes.
         let list = unsafe { record.list(class) };
-        if list.open.get().is_some() || !self.records.replace(record)? {
+        if list.open.get().is_some() {
             return Ok(());
+        }
+        match self.records.replace(record) {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            // The record is looked up again, with more memory in the source.
+            Err(error) => return if self.free_some() { Ok(()) } else { Err(error) },
         }
         if let Some(chunk) = list.idle.get() {
             self.forget_idle(record, chunk);
@@ -174,7 +194,7 @@ impl RawEpochs {
                 Ok(())
             }
             None => {
-                let grown = self.store.grow(class);
+                let grown = self.store.grow(class, self.store.plan(class).slots);
                 grown.or_else(|error| self.take_over(class, error))
             }
         }
@@ -338,12 +358,13 @@ impl RawEpochs {
     #[inline(never)]
     fn recycle_pinned(&self, chunk: ChunkPtr) {
         if let Some(record) = chunk.epoch.get() {
+            let class = chunk.class as usize;
             self.detach(record, chunk);
             self.store.put(chunk);
             if record.chunks.get() == 0 {
                 self.records.end(record);
             }
-            self.store.trim();
+            self.store.trim_some(class, MOST_FREED);
         }
     }
 
@@ -417,8 +438,13 @@ impl RawEpochs {
     ///
     /// If the source refuses.
     pub(super) fn open(&self) -> Result<Epoch, AllocError> {
-        let record = self.records.try_open(Kind::Outside, self.advances.get())?;
-        Ok(record.epoch().expect("it has begun"))
+        loop {
+            match self.records.try_open(Kind::Outside, self.advances.get()) {
+                Ok(record) => return Ok(record.epoch().expect("it has begun")),
+                Err(error) if !self.free_some() => return Err(error),
+                Err(_) => {}
+            }
+        }
     }
 
     /// Closes an epoch: an open one only if it is outside the ring, and not the permanent one.
@@ -624,43 +650,108 @@ impl RawEpochs {
         };
         let record = chunk.epoch.get().expect("idle-linked: it is an epoch's");
         self.detach(record, chunk);
+        if record.chunks.get() == 0 {
+            self.records.forget_replaced(record);
+        }
         self.store.put(chunk);
         true
     }
 
     /// Makes a chunk of a class unused for which there was no memory: one that an epoch does not
-    /// need, or a new one in the place of such chunks of other classes. O(bytes of a chunk),
-    /// because each of those chunks has at least a byte.
+    /// need, or a new one in the place of such chunks of other classes. If the source has refused,
+    /// the new one may have fewer slots. Frees at most [`MOST_FREED`] chunks.
     ///
     /// # Errors
     ///
-    /// The given error, if no epoch can give up a chunk.
+    /// The given error, if the chunks that epochs can give up are not enough.
     fn take_over(&self, class: usize, error: AllocError) -> Result<(), AllocError> {
-        self.store
-            .noted
-            .places()
-            .for_each(|place| self.settle(place));
-        if self.give_up(class) {
+        let plan = *self.store.plan(class);
+        let is_limit = matches!(error, AllocError::Limit { .. });
+        let bytes = match is_limit {
+            true => self.store.excess(&plan),
+            // The source may have the memory once that much was returned to it.
+            false => plan.data.size(),
+        };
+        let before = self.store.committed();
+        let mut left = MOST_FREED;
+        // At a limit, chunks that no epoch has come first.
+        let with_idle = !is_limit || self.store.cached_bytes(class) < bytes;
+        if with_idle {
+            self.settle_all();
+            if self.give_up(class) {
+                return Ok(());
+            }
+            if is_limit && self.store.free_bytes(class) < bytes {
+                return Err(error);
+            }
+        }
+        // The source may use this, so all is read each time.
+        while self.store.committed() + bytes > before && self.free_one(class, with_idle, &mut left)
+        {
+        }
+        if self.store.committed() < before && self.store.grow(class, plan.slots).is_ok() {
             return Ok(());
         }
-        let bytes = match error {
-            AllocError::Limit { .. } => self.store.excess(class),
-            // The source may have the memory once that much was returned to it.
-            _ => self.store.plan(class).data.size(),
+        if is_limit {
+            return Err(error);
+        }
+        // It may have it in one part once all of that was returned.
+        let mut is_more = self.free_records();
+        while self.free_one(class, true, &mut left) {
+            is_more = true;
+        }
+        is_more |= self.free_records();
+        let mut slots = plan.slots;
+        loop {
+            if is_more && self.store.grow(class, slots).is_ok() {
+                return Ok(());
+            }
+            // Chunks that keep their addresses keep their size.
+            if slots == 1 || self.store.source.page_size().is_some() {
+                return Err(error);
+            }
+            is_more = true;
+            slots = (slots / FRACTION).max(1);
+        }
+    }
+
+    /// Makes chunks idle that are noted and have no value.
+    fn settle_all(&self) {
+        let noted = &self.store.noted;
+        noted.places().for_each(|place| self.settle(place));
+    }
+
+    /// Frees an unused chunk of another class than this one, or an idle one too, if there is one and
+    /// the request may free more. A source of the user's may run.
+    fn free_one(&self, class: usize, with_idle: bool, left: &mut usize) -> bool {
+        let Some(fewer) = left.checked_sub(1) else {
+            return false;
         };
-        if self.store.free_bytes(class) < bytes {
-            return Err(error);
+        let is_freed = (0..self.store.classes()).any(|other| {
+            other != class
+                && (self.store.give_back(other).is_some()
+                    || with_idle && self.give_up(other) && self.store.give_back(other).is_some())
+        });
+        if is_freed {
+            *left = fewer;
         }
-        let before = self.store.committed();
-        // The source may use this, so all is read each time.
-        let is_enough = || self.store.committed() + bytes <= before;
-        for other in (0..self.store.classes()).filter(|&other| other != class) {
-            while !is_enough() && (self.store.give_back(other) || self.give_up(other)) {}
-        }
-        if !is_enough() {
-            return Err(error);
-        }
-        self.store.grow(class)
+        is_freed
+    }
+
+    /// Frees some chunks without values, of any class, and spare records. Returns `false` if there
+    /// was none. A source of the user's may run.
+    fn free_some(&self) -> bool {
+        self.settle_all();
+        let mut left = MOST_FREED;
+        let no_class = self.store.classes();
+        while self.free_one(no_class, true, &mut left) {}
+        self.free_records() || left < MOST_FREED
+    }
+
+    /// Frees spare records of epochs, and the table of chunks if there is none. Returns whether there
+    /// was something. A source of the user's may run.
+    fn free_records(&self) -> bool {
+        self.records.free_spares(MOST_FREED) | self.store.free_table()
     }
 
     /// Panics if an invariant does not hold.
@@ -668,10 +759,7 @@ impl RawEpochs {
     pub(super) fn check(&self) {
         self.records.check(self.ring());
         let mut seen = BTreeMap::new();
-        for index in 0.. {
-            let Some(record) = self.records.get(index) else {
-                break;
-            };
+        for record in self.records.table.records() {
             let state = record.state.get();
             if record.generation.get() == 0 {
                 assert_eq!(
@@ -821,7 +909,7 @@ pub(super) struct EpochRecords {
     /// The slab's part of a place: added to an index it is the place of an epoch.
     place: u64,
     classes: usize,
-    table: Row<EpochPtr>,
+    table: Table<EpochPtr>,
     spare: Cell<Option<EpochPtr>>,
     spares: Cell<usize>,
     owed: Cell<usize>,
@@ -851,13 +939,14 @@ impl EpochRecords {
         let records = EpochRecords {
             place,
             classes,
-            table: Row::new(source.clone()),
+            table: Table::new(EpochPtr::none(), source),
             spare: Cell::new(None),
             spares: Cell::new(0),
             owed: Cell::new(0),
             last: Cell::new(0),
             source: source.clone(),
         };
+        records.table.try_reserve(ring + 1 + PINNED)?;
         while records.spares.get() < ring + 1 {
             records.grow()?;
         }
@@ -901,16 +990,18 @@ impl EpochRecords {
     fn grow(&self) -> Result<(), AllocError> {
         let record = EpochPtr::allocate(self.classes, &self.source)?;
         // Again if the allocator has used the room.
-        while self.table.len() == self.table.capacity() {
-            self.table.try_reserve(self.table.len() + 1)?;
-        }
-        let index = self.table.len();
+        let index = loop {
+            match self.table.next_index() {
+                Some(index) => break index,
+                None => self.table.make_room()?,
+            }
+        };
         if index >> INDEX_BITS != 0 {
             let bytes = record.layout().size();
             return Err(AllocError::OutOfMemory { bytes });
         }
         let record = EpochPtr::write(record, self.classes, self.place + index as u64);
-        self.table.push(record);
+        self.table.insert(index, record);
         self.put_back(record);
         Ok(())
     }
@@ -997,6 +1088,38 @@ impl EpochRecords {
         record.kind.set(Kind::Outside);
     }
 
+    /// Notes that an epoch of the ring that has no chunks any more cannot stay pinned: the record
+    /// that was set aside is not owed for it.
+    fn forget_replaced(&self, record: EpochPtr) {
+        debug_assert!(record.chunks.get() == 0);
+        if matches!(record.kind.get(), Kind::Ring(_)) && record.replaced.replace(false) {
+            self.owed.set(self.owed.get() - 1);
+        }
+    }
+
+    /// Frees spare records that are not owed, at most `most`. Returns whether there was one. A
+    /// source of the user's may run.
+    fn free_spares(&self, most: usize) -> bool {
+        let mut is_any = false;
+        for _ in 0..most {
+            let Some(record) = self
+                .spare
+                .get()
+                .filter(|_| self.spares.get() > self.owed.get())
+            else {
+                break;
+            };
+            self.spare.set(record.next_free.take());
+            self.spares.set(self.spares.get() - 1);
+            self.table.remove((record.place - self.place) as usize);
+            // SAFETY: written by `grow`; it has no epoch, and is not in the table or on the list any
+            // more.
+            drop(unsafe { record.into_record(self.classes, &self.source) });
+            is_any = true;
+        }
+        is_any
+    }
+
     /// Ends an epoch that is closed and has no chunks.
     pub(super) fn end(&self, record: EpochPtr) {
         debug_assert!(record.chunks.get() == 0 && record.open.get() == 0);
@@ -1006,7 +1129,7 @@ impl EpochRecords {
 
     /// Bytes of the records and their table.
     pub(super) fn bytes(&self) -> usize {
-        self.table.bytes() + self.table.len() * EpochPtr::bytes(self.classes)
+        self.table.bytes() + self.table.count() * EpochPtr::bytes(self.classes)
     }
 
     /// Panics if an invariant of the records does not hold.
@@ -1028,13 +1151,14 @@ impl EpochRecords {
             self.spares.get(),
             "record-used-or-spare: the spare records"
         );
-        let records = || (0..self.table.len()).filter_map(|index| self.table.get(index));
+        self.table.check();
+        let records = || self.table.records();
         let used = records()
             .filter(|record| record.generation.get() != 0)
             .count();
         assert_eq!(
             spares + used,
-            self.table.len(),
+            self.table.count(),
             "record-used-or-spare: used or spare"
         );
         let in_ring = records()
@@ -1049,11 +1173,9 @@ impl EpochRecords {
 
 impl Drop for EpochRecords {
     fn drop(&mut self) {
-        for index in 0..self.table.len() {
-            if let Some(record) = self.table.get(index) {
-                // SAFETY: written by `grow`, and the slab is dropped.
-                drop(unsafe { record.into_record(self.classes, &self.source) });
-            }
+        for record in self.table.records() {
+            // SAFETY: written by `grow`, and the slab is dropped.
+            drop(unsafe { record.into_record(self.classes, &self.source) });
         }
     }
 }

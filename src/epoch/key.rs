@@ -19,8 +19,9 @@
 //! # Invariants
 //!
 //! * `slot-generation-rises`: a slot's generation never decreases, even when its chunk moves to
-//!   another epoch, until the slot is retired. Then it is 0 for good, which no key has. So no two
-//!   values of a slot have the same key.
+//!   another epoch, until the slot is retired. Then it is 0 for good, which no key has. The slots of
+//!   a chunk whose index a freed one had begin with a generation that none of its slots has used. So
+//!   no two values of a slot have the same key.
 //! * `word-says-value`: a cell is initialised exactly while its word [has a value](Word::has_value)
 //!   or is doomed.
 //! * `guards-exclude`: readers and the one writer exclude each other. The word of a value is
@@ -298,6 +299,15 @@ impl Word {
     pub(super) const fn vacated(self, next: u32) -> (Word, bool) {
         let (base, is_last) = (self.0 - self.low()).overflowing_add(GENERATION);
         (Word(base + VACANT + next as u64), is_last)
+    }
+
+    /// This word, with the generation of another one if that is higher.
+    pub(super) const fn no_earlier_than(self, other: Word) -> Word {
+        if other.0 / GENERATION > self.0 / GENERATION {
+            Word(other.0 / GENERATION * GENERATION + self.low())
+        } else {
+            self
+        }
     }
 
     /// With the same generation: free, unless it is retired.

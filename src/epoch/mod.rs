@@ -87,7 +87,8 @@
 //! # Costs
 //!
 //! A value takes 8 bytes of record in addition to its own. Records are outside of the pages that
-//! are returned to the system, and are freed with the slab. Each epoch has chunks of its own, so
+//! are returned to the system, and are freed with the slab; those of chunks in other memory are
+//! freed with the memory of the chunk. Each epoch has chunks of its own, so
 //! each usually has at least one chunk that is not full. `insert`, `get` and `take` are O(1). An
 //! insertion into an epoch without a vacant slot takes an unused chunk, or allocates one, whose
 //! first use may fault; [`reserve`](EpochSlab::builder) allocates and touches chunks in advance.
@@ -97,6 +98,19 @@
 //! If a limit is reached, `insert` panics; if the allocator refuses, the program aborts, as with
 //! `Vec`. `try_insert` returns the value in both cases. Closing and advancing need no memory.
 //! Dropping the slab drops all its values.
+//!
+//! # If there is no memory
+//!
+//! At a [limit](crate::Builder::max_bytes), or if the allocator refuses, an insertion takes a chunk
+//! that has no value from another epoch that is not closed, or frees such chunks, and unused ones,
+//! for a new one. If the allocator refuses a chunk of the usual size, the new one is smaller, down
+//! to one slot, except in [pages](crate::Builder::pages) of the system.
+//!
+//! An insertion frees at most 64 chunks. If it needs the memory of more, it is refused, and the next
+//! one can free 64 more: a slab of n chunks without values serves what a new one could serve from
+//! the same memory after at most n / 64 refusals. What stays in the memory are the records of the
+//! epochs of the ring, at most some hundred bytes each, and the table of the records, if more than
+//! 64 epochs were pinned at once. [`shrink_to_fit`](Epochs::shrink_to_fit) frees all unused chunks.
 //!
 //! # Borrows
 //!
@@ -129,6 +143,7 @@
 // | `mod.rs` | `Epochs`, and how its values are dropped in bulk |
 // | `key.rs` | `Epoch` and `EpochKey`; the word of a slot, and all its transitions |
 // | `record.rs` | the records of epochs and chunks, and the chunks of an epoch |
+// | `table.rs` | a table of records, some of which were freed |
 // | `store.rs` | all chunks: their memory, and the chunks that no epoch has or needs |
 // | `epochs.rs` | all epochs: the ring, insertion, closing |
 // | `contents.rs`, `values.rs`, `bytes.rs` | the contents of a slab, and its size classes; `EpochSlab`; `EpochBytes` |
@@ -148,6 +163,7 @@ mod record;
 mod scope;
 mod stats;
 mod store;
+mod table;
 #[cfg(test)]
 mod tests;
 mod values;

@@ -35,7 +35,7 @@ impl<C: Contents> Build for Epochs<C> {
         };
         let raw = RawEpochs::try_new(plans.iter(), options.epochs, limits, &source)?;
         for _ in 0..options.reserve {
-            raw.store.grow(0)?;
+            raw.store.grow(0, raw.store.plan(0).slots)?;
         }
         raw.records
             .try_reserve(options.reserve.min(options.epochs))?;

@@ -6,8 +6,12 @@
 //!
 //! A [chunk](ChunkPtr) is cells that belong to one epoch. Its record is outside of them: a header
 //! followed by the words of the slots, the lengths of buffers, and, with the feature `track`, the
-//! places where values were inserted. It stays until the slab is dropped, because it has the
-//! generations. The memory of the cells may be returned to the system.
+//! places where values were inserted. The memory of the cells may be returned to the system, and the
+//! record then stays. Otherwise the record is freed with the memory; a record that takes its index
+//! later begins with higher generations (`slot-generation-rises`).
+//!
+//! The entries of freed records in the tables lead to two empty records ([`ChunkPtr::none`],
+//! [`EpochPtr::none`]), in which a look-up finds nothing.
 //!
 //! # Invariants
 //!
@@ -102,18 +106,51 @@ pub(super) struct EpochRecord {
     pub(super) recycled: Cell<u64>,
 }
 
-/// A record, which is valid until the slab is dropped.
+/// A record of the table, which is valid until it is removed from there, or the empty one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct EpochPtr(NonNull<EpochRecord>);
+
+/// An empty record, which no one changes.
+struct Empty<R>(R);
+
+// SAFETY: no code writes to it: it is on no list, no epoch and no key has it, and a table that
+// finds it goes on.
+unsafe impl<R> Sync for Empty<R> {}
+
+static NO_EPOCH: Empty<EpochRecord> = Empty(EpochRecord::new(0));
+static NO_CHUNK: Empty<Chunk> = Empty(Chunk::new(0, 0, 0, 0, NonNull::dangling()));
 
 impl Deref for EpochPtr {
     type Target = EpochRecord;
 
     #[inline(always)]
     fn deref(&self) -> &EpochRecord {
-        // SAFETY: valid until the slab is dropped, whose methods alone have such a pointer; all
-        // that changes is in cells.
+        // SAFETY: valid until it is removed from the table, and only methods of the slab have such a
+        // pointer, which look it up again after user code has run; all that changes is in cells.
         unsafe { self.0.as_ref() }
+    }
+}
+
+impl EpochRecord {
+    /// The header of a record without an epoch.
+    const fn new(place: u64) -> Self {
+        EpochRecord {
+            open: Cell::new(0),
+            generation: Cell::new(0),
+            place,
+            state: Cell::new(EpochState::Closing),
+            kind: Cell::new(Kind::Outside),
+            next_free: Cell::new(None),
+            replaced: Cell::new(false),
+            opened_at: Cell::new(0),
+            entered: Cell::new(0),
+            closes_when_left: Cell::new(false),
+            tag: Cell::new(0),
+            chunks: Cell::new(0),
+            close_calls: Cell::new(0),
+            scanned: Cell::new(0),
+            recycled: Cell::new(0),
+        }
     }
 }
 
@@ -126,6 +163,11 @@ fn layout(classes: usize) -> Layout {
 const _: () = assert!(align_of::<EpochRecord>() >= align_of::<List>());
 
 impl EpochPtr {
+    /// The record of no epoch.
+    pub(super) fn none() -> Self {
+        EpochPtr(NonNull::from(&NO_EPOCH.0))
+    }
+
     /// Bytes of a record.
     pub(super) fn bytes(classes: usize) -> usize {
         layout(classes).size()
@@ -144,23 +186,7 @@ impl EpochPtr {
     pub(super) fn write(record: Block, classes: usize, place: u64) -> EpochPtr {
         debug_assert!(record.layout() == layout(classes));
         let start = record.leak_start().cast::<EpochRecord>();
-        let header = EpochRecord {
-            open: Cell::new(0),
-            generation: Cell::new(0),
-            place,
-            state: Cell::new(EpochState::Closing),
-            kind: Cell::new(Kind::Outside),
-            next_free: Cell::new(None),
-            replaced: Cell::new(false),
-            opened_at: Cell::new(0),
-            entered: Cell::new(0),
-            closes_when_left: Cell::new(false),
-            tag: Cell::new(0),
-            chunks: Cell::new(0),
-            close_calls: Cell::new(0),
-            scanned: Cell::new(0),
-            recycled: Cell::new(0),
-        };
+        let header = EpochRecord::new(place);
         // SAFETY: the record is a new block, laid out for the header and a list for each class.
         unsafe {
             start.write(header);
@@ -191,7 +217,7 @@ impl EpochPtr {
     #[inline(always)]
     pub(super) unsafe fn list<'a>(self, class: usize) -> &'a List {
         // SAFETY: the slab has the class (precondition); the lists of its classes follow the
-        // header, and stay until the slab is dropped.
+        // header, and stay as long as it.
         unsafe { self.0.add(1).cast::<List>().add(class).as_ref() }
     }
 
@@ -404,7 +430,8 @@ pub(super) struct Chunk {
     pub(super) idle: Cell<bool>,
 }
 
-/// A chunk in the table of its slab: its record is valid until the slab is dropped.
+/// A chunk in the table of its slab, whose record is valid until it is removed from there; or the
+/// empty one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct ChunkPtr(NonNull<Chunk>);
 
@@ -413,9 +440,45 @@ impl Deref for ChunkPtr {
 
     #[inline(always)]
     fn deref(&self) -> &Chunk {
-        // SAFETY: valid until the slab is dropped, whose methods alone have such a pointer; all
-        // that changes is in cells.
+        // SAFETY: valid until it is removed from the table, which takes that it has no value, and is
+        // on no list. Only methods of the slab have such a pointer: to a chunk with a value, or
+        // found after user code has run. All that changes is in cells.
         unsafe { self.0.as_ref() }
+    }
+}
+
+impl Chunk {
+    /// The header of a chunk without memory and without values.
+    const fn new(
+        slots: u32,
+        class: u32,
+        cell_bytes: usize,
+        place: u64,
+        lengths: NonNull<Cell<u32>>,
+    ) -> Self {
+        Chunk {
+            free: Cell::new(END),
+            count: Cell::new(0),
+            slots,
+            class,
+            data: Cell::new(NonNull::dangling()),
+            cell_bytes,
+            lengths,
+            place,
+            epoch: Cell::new(None),
+            next: Cell::new(None),
+            previous: Cell::new(None),
+            next_open: Cell::new(None),
+            previous_open: Cell::new(None),
+            next_idle: Cell::new(None),
+            previous_idle: Cell::new(None),
+            noted: Cell::new(None),
+            idle: Cell::new(false),
+            usable: Cell::new(0),
+            pinned: Cell::new(false),
+            listed: Cell::new(false),
+            memory: Cell::new(Memory::None),
+        }
     }
 }
 
@@ -427,6 +490,21 @@ struct RecordLayout {
 }
 
 impl Plan {
+    /// The plan of a chunk of this class with so many slots, which are not more than usual.
+    pub(super) fn with_slots(self, slots: u32) -> Plan {
+        debug_assert!((1..=self.slots).contains(&slots));
+        if slots == self.slots {
+            return self;
+        }
+        // Fewer bytes than usual.
+        let data = Layout::from_size_align(self.cell * slots as usize, self.data.align());
+        Plan {
+            slots,
+            data: data.expect("fewer bytes"),
+            ..self
+        }
+    }
+
     fn record(&self) -> RecordLayout {
         // All sizes are small: slots are at most 2^15.
         let slots = self.slots as usize;
@@ -450,50 +528,40 @@ impl Plan {
 }
 
 impl ChunkPtr {
-    /// Writes the record of a new chunk without memory, whose keys have this place.
+    /// The record of no chunk.
+    pub(super) fn none() -> Self {
+        ChunkPtr(NonNull::from(&NO_CHUNK.0))
+    }
+
+    /// The start of the record.
+    pub(super) fn record(self) -> NonNull<u8> {
+        self.0.cast()
+    }
+
+    /// Writes the record of a new chunk without memory, whose keys have this place, and at first
+    /// the generation of `first`.
     ///
     /// # Safety
     ///
     /// At `record` is memory of the plan's [layout](Plan::record_layout), which nothing else uses,
-    /// and which stays until the slab is dropped.
+    /// and which stays as long as the record is in the table.
     pub(super) unsafe fn write(
         record: NonNull<u8>,
         plan: &Plan,
         class: usize,
         place: u64,
+        first: Word,
     ) -> ChunkPtr {
         let start = record.cast::<Chunk>();
         // SAFETY: the lengths follow the words, or the words end the block.
         let lengths = unsafe { start.add(1).cast::<Cell<Word>>().add(plan.slots as usize) };
-        let header = Chunk {
-            free: Cell::new(END),
-            count: Cell::new(0),
-            slots: plan.slots,
-            class: class as u32,
-            data: Cell::new(NonNull::dangling()),
-            cell_bytes: plan.cell,
-            lengths: lengths.cast(),
-            place,
-            epoch: Cell::new(None),
-            next: Cell::new(None),
-            previous: Cell::new(None),
-            next_open: Cell::new(None),
-            previous_open: Cell::new(None),
-            next_idle: Cell::new(None),
-            previous_idle: Cell::new(None),
-            noted: Cell::new(None),
-            idle: Cell::new(false),
-            usable: Cell::new(0),
-            pinned: Cell::new(false),
-            listed: Cell::new(false),
-            memory: Cell::new(Memory::None),
-        };
+        let header = Chunk::new(plan.slots, class as u32, plan.cell, place, lengths.cast());
         // SAFETY: the memory is laid out for the header and what follows (precondition).
         unsafe { start.write(header) };
         let chunk = ChunkPtr(start);
         for slot in 0..plan.slots {
             // SAFETY: within the record, which has a word for each slot.
-            unsafe { chunk.word_place(slot).write(Cell::new(Word::FIRST)) };
+            unsafe { chunk.word_place(slot).write(Cell::new(first)) };
         }
         if plan.lengths {
             for slot in 0..plan.slots {
@@ -540,7 +608,8 @@ impl ChunkPtr {
     #[inline(always)]
     pub(super) fn word<'a>(self, slot: u32) -> &'a Cell<Word> {
         debug_assert!(slot < self.slots);
-        // SAFETY: written, and valid until the slab is dropped, whose guards do not outlive it.
+        // SAFETY: written, and valid as long as the record, which stays while a slot has a value;
+        // guards are of values.
         unsafe { self.word_place(slot).as_ref() }
     }
 
@@ -784,6 +853,15 @@ impl ChunkPtr {
             result?;
         }
         Ok(())
+    }
+
+    /// The word with the latest generation of all vacant slots, and of `first`; `None` if a slot is
+    /// retired.
+    pub(super) fn latest_word(self, first: Word) -> Option<Word> {
+        let mut words = (0..self.slots).map(|slot| self.word(slot).get());
+        words.try_fold(first, |latest, word| {
+            (!word.is_retired()).then(|| latest.no_earlier_than(word))
+        })
     }
 
     /// Panics if an invariant of a chunk does not hold.

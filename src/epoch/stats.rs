@@ -198,7 +198,7 @@ impl RawEpochs {
             recycled: record.recycled.get(),
         };
         for chunk in self.chunks_of(record) {
-            let plan = self.store.plan(chunk.class as usize);
+            let plan = self.store.plan_of(chunk);
             stats.live += chunk.live() as usize;
             stats.pinned_chunks += usize::from(chunk.is_pinned());
             stats.committed_bytes += plan.data.size();
@@ -298,10 +298,11 @@ impl Iterator for KeysIn<'_> {
 
     fn next(&mut self) -> Option<EpochKey> {
         loop {
-            // Looked up at each step: the slab may have been used in between.
+            // Looked up at each step: the slab may have been used in between, and another chunk be at
+            // the index, with fewer slots.
             let chunk = self.raw.store.get(self.chunk)?;
             let record = self.raw.records.find(self.epoch).ok()?;
-            if self.slot == chunk.slots || chunk.epoch.get() != Some(record) {
+            if self.slot >= chunk.slots || chunk.epoch.get() != Some(record) {
                 (self.chunk, self.slot) = (self.chunk + 1, 0);
                 continue;
             }
@@ -351,8 +352,8 @@ impl RawEpochs {
     #[inline]
     #[track_caller]
     pub(super) fn note_origin(&self, chunk: ChunkPtr, slot: u32) {
-        let plan = self.store.plan(chunk.class as usize);
-        chunk.origin(plan, slot).set(Some(Location::caller()));
+        let plan = self.store.plan_of(chunk);
+        chunk.origin(&plan, slot).set(Some(Location::caller()));
     }
 
     pub(super) fn pin(&self, chunk: ChunkPtr, slot: u32) -> Option<Pin> {
@@ -360,12 +361,12 @@ impl RawEpochs {
         if !chunk.word(slot).get().has_value() {
             return None;
         }
-        let plan = self.store.plan(chunk.class as usize);
+        let plan = self.store.plan_of(chunk);
         Some(Pin {
             key: chunk.key(slot),
             epoch: record.epoch()?,
             tag: record.tag.get(),
-            site: chunk.origin(plan, slot).get()?,
+            site: chunk.origin(&plan, slot).get()?,
         })
     }
 }
@@ -399,7 +400,7 @@ impl Iterator for PinnedBy<'_> {
     fn next(&mut self) -> Option<Pin> {
         loop {
             let chunk = self.raw.store.get(self.chunk)?;
-            if self.slot == chunk.slots || !chunk.is_pinned() {
+            if self.slot >= chunk.slots || !chunk.is_pinned() {
                 (self.chunk, self.slot) = (self.chunk + 1, 0);
                 continue;
             }

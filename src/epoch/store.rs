@@ -1,16 +1,20 @@
 //! All chunks of a slab: the table that keys are looked up in, and the chunks without an epoch.
 //!
 //! An unused chunk with memory is cached for the next epoch, up to a bound. The memory of the
-//! others is freed: pages from the system are returned to it, other memory to its source. The
-//! record stays, and is on the list of bare ones.
+//! others is freed. Other memory than pages of the system is returned to its source, and the record
+//! of the chunk too: otherwise records lay between the free parts of a source that has few bytes,
+//! so that none of them was large enough for a chunk. Pages are returned to the system, and the
+//! chunk keeps its addresses. Its record stays, and is on the list of bare ones, and so does one with
+//! a retired slot.
 //!
 //! Chunks without values of epochs that are not closed stay with these epochs, which use them
 //! again. They are also listed here, for an epoch that needs memory and gets none: the ones that
 //! lost their last value most recently are [noted](Noted), the others are linked, by class.
 //!
-//! Memory for the records of chunks is allocated for several chunks at once ([`RecordBlocks`]). The
-//! cells of chunks begin at pages if these are returned to the system. Between them, a record of
-//! its own took all of each page that it reached into: one of 4,200 bytes took two pages.
+//! If pages are returned to the system, the cells of chunks begin at pages. Between them, a record of
+//! its own took all of each page that it reached into: one of 4,200 bytes took two pages. So memory
+//! for the records is allocated for several chunks at once ([`RecordBlocks`]). Other memory is
+//! allocated for each record.
 //!
 //! # Invariants
 //!
@@ -23,8 +27,9 @@
 //! * `idle-linked`: the idle chunks of a class are linked from its `idle` on, whichever epoch has
 //!   them. Chunks in `noted` are of epochs that are not closed, know their places, and are not
 //!   idle.
-//! * `record-blocks`: the blocks of the table stay until this is dropped. The last `left` records
-//!   of a class's last block were not used; those of the other blocks all were.
+//! * `record-blocks`: if pages are returned to the system, records are in the blocks of `records`,
+//!   which stay until this is dropped. The last `left` records of a class's last block were not
+//!   used; those of the other blocks all were. Otherwise each record is a block of its own.
 
 #[cfg(any(test, fuzzing))]
 use alloc::collections::BTreeMap;
@@ -35,8 +40,9 @@ use core::cell::Cell;
 use core::ptr::NonNull;
 
 use super::contents::SMALL;
-use super::key::{EpochKey, INDEX_BITS};
+use super::key::{EpochKey, INDEX_BITS, Word};
 use super::record::{ChunkPtr, Memory, Place, Plan};
+use super::table::Table;
 use crate::error::AllocError;
 use crate::raw::memory::Block;
 use crate::raw::row::Row;
@@ -46,7 +52,11 @@ use crate::raw::source::Source;
 pub(super) struct Store {
     /// The slab's part of a place: added to an index it is the place of a key.
     place: u64,
-    table: Row<ChunkPtr>,
+    table: Table<ChunkPtr>,
+    /// The generation that the slots of a new record begin with.
+    first: Cell<Word>,
+    /// Bytes of the records that are blocks of their own.
+    own_bytes: Cell<usize>,
     records: RecordBlocks,
     classes: NonNull<Class>,
     class_count: usize,
@@ -67,7 +77,9 @@ struct Class {
     cached_count: Cell<usize>,
     bare: Cell<Option<ChunkPtr>>,
     idle: Cell<Option<ChunkPtr>>,
-    idle_count: Cell<usize>,
+    /// Bytes of the cached chunks, and of the idle ones.
+    cached_bytes: Cell<usize>,
+    idle_bytes: Cell<usize>,
     records: Spare,
 }
 
@@ -105,7 +117,8 @@ impl Store {
                 cached_count: Cell::new(0),
                 bare: Cell::new(None),
                 idle: Cell::new(None),
-                idle_count: Cell::new(0),
+                cached_bytes: Cell::new(0),
+                idle_bytes: Cell::new(0),
                 records: Spare::new(),
             };
             // SAFETY: the block is laid out for `class_count` of them, and `index` is below that.
@@ -113,7 +126,9 @@ impl Store {
         }
         Ok(Store {
             place,
-            table: Row::new(source.clone()),
+            table: Table::new(ChunkPtr::none(), source),
+            first: Cell::new(Word::FIRST),
+            own_bytes: Cell::new(0),
             records: RecordBlocks::new(source),
             classes: start,
             class_count,
@@ -152,9 +167,16 @@ impl Store {
         unsafe { self.classes.add(index).as_ref() }
     }
 
+    /// The plan of the usual chunk of a class.
     #[inline]
     pub(super) fn plan(&self, class: usize) -> &Plan {
         &self.class(class).plan
+    }
+
+    /// The plan of a chunk.
+    #[inline]
+    pub(super) fn plan_of(&self, chunk: ChunkPtr) -> Plan {
+        self.plan(chunk.class as usize).with_slots(chunk.slots)
     }
 
     /// Bytes of the memory of all chunks.
@@ -171,7 +193,8 @@ impl Store {
 
     /// Bytes of the tables, and of the records of the chunks.
     pub(super) fn record_bytes(&self) -> usize {
-        self.table.bytes() + self.records.bytes() + self.class_count * size_of::<Class>()
+        let records = self.own_bytes.get() + self.records.bytes();
+        self.table.bytes() + records + self.class_count * size_of::<Class>()
     }
 
     /// Adds a chunk to the idle ones.
@@ -184,7 +207,7 @@ impl Store {
             next.previous_idle.set(Some(chunk));
         }
         chunk.idle.set(true);
-        class.idle_count.set(class.idle_count.get() + 1);
+        self.count(&class.idle_bytes, chunk, true);
     }
 
     /// Removes a chunk from the idle ones.
@@ -199,7 +222,17 @@ impl Store {
             next.previous_idle.set(previous);
         }
         chunk.idle.set(false);
-        class.idle_count.set(class.idle_count.get() - 1);
+        self.count(&class.idle_bytes, chunk, false);
+    }
+
+    /// Adds the bytes of a chunk to a count, or subtracts them.
+    fn count(&self, count: &Cell<usize>, chunk: ChunkPtr, is_added: bool) {
+        let (before, bytes) = (count.get(), self.plan_of(chunk).data.size());
+        count.set(if is_added {
+            before + bytes
+        } else {
+            before - bytes
+        });
     }
 
     /// The chunk of a class that became idle last.
@@ -207,22 +240,24 @@ impl Store {
         self.class(class).idle.get()
     }
 
+    /// Bytes of the unused chunks of all classes except one.
+    pub(super) fn cached_bytes(&self, class: usize) -> usize {
+        let others = (0..self.class_count).filter(|&other| other != class);
+        others
+            .map(|other| self.class(other).cached_bytes.get())
+            .sum()
+    }
+
     /// Bytes of the chunks without values of all classes except one, both unused and idle.
     pub(super) fn free_bytes(&self, class: usize) -> usize {
         let others = (0..self.class_count).filter(|&other| other != class);
-        let free = others.map(|other| {
-            let other = self.class(other);
-            (other.cached_count.get() + other.idle_count.get()) * other.plan.data.size()
-        });
-        free.sum()
+        let idle = others.map(|other| self.class(other).idle_bytes.get());
+        self.cached_bytes(class) + idle.sum::<usize>()
     }
 
-    /// Bytes that must be freed before there is room for another chunk of a class.
-    pub(super) fn excess(&self, class: usize) -> usize {
-        let wanted = self
-            .committed
-            .get()
-            .saturating_add(self.plan(class).data.size());
+    /// Bytes that must be freed before there is room for another chunk of this plan.
+    pub(super) fn excess(&self, plan: &Plan) -> usize {
+        let wanted = self.committed.get().saturating_add(plan.data.size());
         wanted.saturating_sub(self.max_bytes)
     }
 
@@ -232,6 +267,7 @@ impl Store {
         let chunk = class.cached.get()?;
         class.cached.set(chunk.next.take());
         class.cached_count.set(class.cached_count.get() - 1);
+        self.count(&class.cached_bytes, chunk, false);
         Some(chunk)
     }
 
@@ -244,30 +280,33 @@ impl Store {
             let class = self.class(chunk.class as usize);
             chunk.next.set(class.cached.replace(Some(chunk)));
             class.cached_count.set(class.cached_count.get() + 1);
+            self.count(&class.cached_bytes, chunk, true);
         }
     }
 
-    /// Adds a chunk of this class to the cached ones.
+    /// Adds a chunk of this class, with so many slots, to the cached ones.
     ///
     /// # Errors
     ///
     /// If a limit is reached, or the source refuses.
-    pub(super) fn grow(&self, class: usize) -> Result<(), AllocError> {
+    pub(super) fn grow(&self, class: usize, slots: u32) -> Result<(), AllocError> {
         let Class { plan, bare, .. } = self.class(class);
+        let plan = plan.with_slots(slots);
         let bytes = plan.data.size();
         let limit = AllocError::Limit {
             bytes,
             limit: self.max_bytes,
         };
-        let fits = || self.excess(class) == 0;
-        if !fits() {
-            self.make_way(class);
-        }
+        let fits = || self.excess(&plan) == 0;
         if !fits() {
             return Err(limit);
         }
-        if let Some(chunk) = bare.get().filter(|it| it.memory.get() == Memory::Discarded) {
-            chunk.populate(plan, &self.source)?;
+        let bare_with = |memory| {
+            let chunk = bare.get()?;
+            (chunk.memory.get() == memory && chunk.slots == slots).then_some(chunk)
+        };
+        if let Some(chunk) = bare_with(Memory::Discarded) {
+            chunk.populate(&plan, &self.source)?;
             bare.set(chunk.next.take());
             self.committed.set(self.committed.get() + bytes);
             self.put(chunk);
@@ -276,16 +315,15 @@ impl Store {
         let block = Block::allocate(plan.data, &self.source)?;
         block.touch();
         // The allocator may have used this store, so it is read now.
-        let chunk = match bare.get() {
-            Some(chunk) if chunk.memory.get() == Memory::None => {
+        let chunk = match bare_with(Memory::None) {
+            Some(chunk) => {
                 bare.set(chunk.next.take());
                 chunk
             }
-            _ => self.try_write(class, plan)?,
+            None => self.try_write(class, &plan)?,
         };
         if !fits() {
-            // A chunk without memory stays usable.
-            chunk.next.set(bare.replace(Some(chunk)));
+            drop(self.put_away(chunk));
             return Err(limit);
         }
         chunk.put_block(block);
@@ -294,30 +332,73 @@ impl Store {
         Ok(())
     }
 
+    /// Whether records are in blocks that stay.
+    fn has_record_blocks(&self) -> bool {
+        self.source.page_size().is_some()
+    }
+
     /// A chunk without memory, on no list.
     fn try_write(&self, class: usize, plan: &Plan) -> Result<ChunkPtr, AllocError> {
         let layout = plan.record_layout();
         let spare = &self.class(class).records;
+        let mut own = None;
         // Again if the allocator has used the room, or the records.
-        let record = loop {
-            if self.table.len() >> INDEX_BITS != 0 {
+        let (record, index) = loop {
+            if self.table.count() >> INDEX_BITS != 0 {
                 let bytes = layout.size();
                 return Err(AllocError::OutOfMemory { bytes });
             }
-            if self.table.len() == self.table.capacity() {
-                self.table.try_reserve(self.table.len() + 1)?;
-                continue;
+            if !self.has_record_blocks() && own.is_none() {
+                own = Some(Block::allocate(layout, &self.source)?);
             }
-            match spare.take(layout) {
-                Some(record) => break record,
-                None => self.records.grow(spare, layout)?,
+            let Some(index) = self.table.next_index() else {
+                self.table.make_room()?;
+                continue;
+            };
+            match own.take() {
+                Some(block) => {
+                    self.own_bytes.set(self.own_bytes.get() + layout.size());
+                    break (block.leak_start(), index);
+                }
+                None => match spare.take(layout) {
+                    Some(record) => break (record, index),
+                    None => self.records.grow(spare, layout)?,
+                },
             }
         };
-        let index = self.table.len() as u64;
-        // SAFETY: given out once, of this layout; valid until this is dropped (`record-blocks`).
-        let chunk = unsafe { ChunkPtr::write(record, plan, class, self.place + index) };
-        self.table.push(chunk);
+        let (place, first) = (self.place + index as u64, self.first.get());
+        // SAFETY: given out once, of this layout; valid until it is removed (`record-blocks`).
+        let chunk = unsafe { ChunkPtr::write(record, plan, class, place, first) };
+        self.table.insert(index, chunk);
         Ok(chunk)
+    }
+
+    /// Removes the record of a chunk without memory that is on no list, or lists it as a bare one:
+    /// if its block stays, or a slot is retired, whose generation would be lost. Returns the block,
+    /// which the caller drops. O(slots).
+    fn put_away(&self, chunk: ChunkPtr) -> Option<Block> {
+        let class = self.class(chunk.class as usize);
+        let latest = match self.has_record_blocks() {
+            true => None,
+            false => chunk.latest_word(self.first.get()),
+        };
+        let Some(latest) = latest else {
+            chunk.next.set(class.bare.replace(Some(chunk)));
+            return None;
+        };
+        self.first.set(latest);
+        let layout = self.plan_of(chunk).record_layout();
+        self.own_bytes.set(self.own_bytes.get() - layout.size());
+        self.table.remove((chunk.place - self.place) as usize);
+        // SAFETY: `try_write` leaked it, a block of its own (`record-blocks`). No key leads to it any
+        // more, and it was on no list.
+        Some(unsafe { Block::from_start(chunk.record(), layout, &self.source) })
+    }
+
+    /// Frees the table if there are no records. Returns whether it did. A source of the user's may
+    /// run.
+    pub(super) fn free_table(&self) -> bool {
+        self.table.clear_if_empty().is_some()
     }
 
     /// Sets how many unused chunks of a class keep their memory from now on.
@@ -331,72 +412,66 @@ impl Store {
         self.give_back_above(|| self.bound.get())
     }
 
+    /// Like [`trim`](Self::trim), for one class, and at most `most` chunks.
+    pub(super) fn trim_some(&self, class: usize, most: usize) {
+        let cached = &self.class(class).cached_count;
+        for _ in 0..most {
+            if cached.get() <= self.bound.get() || self.give_back(class).is_none() {
+                break;
+            }
+        }
+    }
+
     /// Frees the memory of all unused chunks. Returns the number of bytes. A source of the user's
     /// may run.
     pub(super) fn give_back_all(&self) -> usize {
-        self.give_back_above(|| 0)
+        let bytes = self.give_back_above(|| 0);
+        self.free_table();
+        bytes
     }
 
     fn give_back_above(&self, kept: impl Fn() -> usize) -> usize {
         let mut bytes = 0;
         for index in 0..self.class_count {
-            let class = self.class(index);
             // The source may use this store, so all is read each time.
-            while class.cached_count.get() > kept() && self.give_back(index) {
-                bytes += class.plan.data.size();
+            while self.class(index).cached_count.get() > kept() {
+                match self.give_back(index) {
+                    Some(given) => bytes += given,
+                    None => break,
+                }
             }
         }
         bytes
     }
 
-    /// Frees the memory of unused chunks of other classes, until there is room for a chunk of this
-    /// one; frees nothing if that cannot be enough. A source of the user's may run.
-    #[cold]
-    #[inline(never)]
-    fn make_way(&self, class: usize) {
-        let others = || (0..self.class_count).filter(|&other| other != class);
-        let unused = others().map(|other| {
-            let other = self.class(other);
-            other.cached_count.get() * other.plan.data.size()
-        });
-        if unused.sum::<usize>() < self.excess(class) {
-            return;
-        }
-        // The source may use this store, so all is read each time.
-        for other in others() {
-            while self.excess(class) > 0 && self.give_back(other) {}
-        }
-    }
-
-    /// Frees the memory of an unused chunk of a class; returns `false` if it has none, or the
-    /// memory stays. A source of the user's may run.
-    pub(super) fn give_back(&self, index: usize) -> bool {
-        let class = self.class(index);
-        let Some(chunk) = self.take(index) else {
-            return false;
-        };
+    /// Frees the memory of an unused chunk of a class. Returns its bytes, or `None` if the class has
+    /// no such chunk, or the memory stays. A source of the user's may run.
+    pub(super) fn give_back(&self, class: usize) -> Option<usize> {
+        let chunk = self.take(class)?;
+        let plan = self.plan_of(chunk);
         let mut block = None;
         if self.source.page_size().is_none() {
-            block = chunk.take_block(&class.plan, &self.source);
-        } else if !chunk.discard(&class.plan, &self.source) {
+            block = chunk.take_block(&plan, &self.source);
+        } else if !chunk.discard(&plan, &self.source) {
             // Locked pages stay, so freeing the others gains nothing.
             self.put(chunk);
-            return false;
+            return None;
         }
-        chunk.next.set(class.bare.replace(Some(chunk)));
-        self.committed
-            .set(self.committed.get() - class.plan.data.size());
-        drop(block);
-        true
+        let bytes = plan.data.size();
+        self.committed.set(self.committed.get() - bytes);
+        let record = self.put_away(chunk);
+        drop((block, record));
+        Some(bytes)
     }
 
     /// Panics if an invariant of the store does not hold. `seen` has the chunks of the epochs.
     #[cfg(any(test, fuzzing))]
     pub(super) fn check(&self, seen: &mut BTreeMap<u64, &'static str>) {
-        let mut committed = 0;
+        let (mut committed, mut own_bytes) = (0, 0);
+        self.table.check();
         for class in 0..self.classes() {
             let class = self.class(class);
-            let mut count = 0;
+            let (mut count, mut cached_bytes) = (0, 0);
             for (list, first) in [("cached", &class.cached), ("bare", &class.bare)] {
                 let mut next = first.get();
                 while let Some(chunk) = next {
@@ -411,6 +486,7 @@ impl Store {
                         "chunk-has-place: once"
                     );
                     count += usize::from(cached);
+                    cached_bytes += usize::from(cached) * self.plan_of(chunk).data.size();
                     next = chunk.next.get();
                 }
             }
@@ -422,13 +498,19 @@ impl Store {
             let idle: Vec<_> =
                 core::iter::successors(class.idle.get(), |chunk| chunk.next_idle.get()).collect();
             assert!(idle.iter().all(|chunk| chunk.idle.get()), "idle-linked");
-            assert_eq!(idle.len(), class.idle_count.get(), "idle-linked: how many");
+            let idle = idle.iter().map(|&chunk| self.plan_of(chunk).data.size());
+            let bytes = (cached_bytes, idle.sum::<usize>());
+            let counted = (class.cached_bytes.get(), class.idle_bytes.get());
+            assert_eq!(counted, bytes, "idle-linked: the bytes");
         }
-        for index in 0.. {
-            let Some(chunk) = self.get(index) else { break };
+        for chunk in self.table.records() {
+            let plan = self.plan_of(chunk);
+            own_bytes += plan.record_layout().size();
             if chunk.memory.get() == Memory::Committed {
-                committed += self.plan(chunk.class as usize).data.size();
+                committed += plan.data.size();
             }
+            let index = (chunk.place - self.place) as usize;
+            assert_eq!(self.get(index), Some(chunk), "chunk-has-place: its index");
             let retired = (0..chunk.slots).all(|slot| chunk.word(slot).get().is_retired());
             assert!(
                 seen.contains_key(&chunk.place) || retired,
@@ -436,6 +518,10 @@ impl Store {
             );
         }
         assert_eq!(committed, self.committed(), "committed-is-chunks");
+        assert!(
+            self.has_record_blocks() || own_bytes == self.own_bytes.get(),
+            "record-blocks: the bytes"
+        );
         for place in self.noted.places() {
             if let Some(chunk) = self.noted.get(place) {
                 assert_eq!(chunk.noted.get(), Some(place), "idle-linked: its place");
@@ -451,10 +537,13 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        for index in 0..self.table.len() {
-            if let Some(chunk) = self.get(index) {
-                let plan = self.plan(chunk.class as usize);
-                drop(chunk.take_block(plan, &self.source));
+        for chunk in self.table.records() {
+            let plan = self.plan_of(chunk);
+            drop(chunk.take_block(&plan, &self.source));
+            if !self.has_record_blocks() {
+                let (record, layout) = (chunk.record(), plan.record_layout());
+                // SAFETY: `try_write` leaked it (`record-blocks`), and it is not used any more.
+                drop(unsafe { Block::from_start(record, layout, &self.source) });
             }
         }
         let layout = class_layout(self.class_count);

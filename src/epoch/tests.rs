@@ -3,11 +3,15 @@
 
 use alloc::rc::Rc;
 use alloc::vec::Vec;
+use core::alloc::Layout;
+use core::ptr::NonNull;
 
 use proptest::prelude::*;
 
-use super::{Contents, EpochKey, EpochSlab, EpochState, Epochs};
+use super::{Contents, EpochBytes, EpochKey, EpochSlab, EpochState, Epochs};
 use crate::common::amount;
+use crate::error::AllocError;
+use crate::raw::source::Source;
 
 #[path = "../../tests/epoch/program/mod.rs"]
 mod program;
@@ -126,4 +130,100 @@ fn invariants_hold_in_a_program_with_pinned_epochs() {
         slab.check();
     }
     assert_eq!(slab.stats().live, 0);
+}
+
+/// Random steps on a slab of buffers whose source refuses at random.
+#[test]
+#[cfg_attr(each_run, ignore = "weekly")]
+fn epochs_keep_their_invariants_while_the_source_refuses_at_random() {
+    use crate::common::random::{one_in, random, seed};
+    use crate::memory::Pages;
+    use alloc::sync::Arc;
+
+    for number in 0..amount(60, 2) {
+        seed(number);
+        let (source, is_limited) = (Arc::new(Refusing), one_in(2));
+        let builder = EpochBytes::builder().chunk_bytes(512).largest(2048);
+        let builder = builder
+            .max_bytes(if is_limited { 8192 } else { usize::MAX })
+            .cached_chunks(random(4) as usize)
+            .epochs(1 + random(4) as usize);
+        let bytes = builder.pages(Pages::from_source(source)).build();
+        let mut kept: Vec<(EpochKey, Vec<u8>)> = Vec::new();
+        let (mut gone, mut opened) = (Vec::new(), Vec::new());
+        for step in 0..amount(600, 60) {
+            // For some steps nearly all is refused, for others nothing.
+            let odds = [0, 9, 2][step as usize / 20 % 3];
+            REFUSES.set(odds);
+            match random(16) {
+                0..8 => {
+                    let all = bytes.epochs().filter(|it| it.state == EpochState::Open);
+                    let all: Vec<_> = all.map(|it| it.epoch).collect();
+                    let epoch = all[random(all.len() as u64) as usize];
+                    let value = vec![number as u8; random(2049) as usize];
+                    if let Ok(key) = bytes.try_copy_in(epoch, &value) {
+                        kept.push((key, value));
+                    }
+                }
+                8..11 if !kept.is_empty() => {
+                    let (key, _) = kept.swap_remove(random(kept.len() as u64) as usize);
+                    assert!(bytes.remove(key));
+                    gone.push(key);
+                }
+                11 => kept.drain(..).for_each(|(key, _)| {
+                    assert!(bytes.remove(key));
+                    gone.push(key);
+                }),
+                12 => drop(bytes.advance()),
+                13 => opened.extend(bytes.try_open()),
+                14 if !opened.is_empty() => {
+                    let epoch = opened.swap_remove(random(opened.len() as u64) as usize);
+                    bytes.close(epoch).unwrap();
+                }
+                15 if one_in(4) => {
+                    bytes.shrink_to_fit();
+                }
+                _ => {}
+            }
+            bytes.check();
+            let is_there =
+                |(key, value): &(EpochKey, Vec<u8>)| *bytes.get(*key).unwrap() == **value;
+            assert!(kept.iter().all(is_there));
+            assert!(gone.iter().all(|key| !bytes.contains_key(*key)));
+            if gone.len() > 200 {
+                gone.drain(..100);
+            }
+        }
+        REFUSES.set(0);
+        let keys: usize = bytes
+            .epochs()
+            .map(|it| bytes.keys_in(it.epoch).count())
+            .sum();
+        assert_eq!(keys, kept.len());
+    }
+    REFUSES.set(0);
+}
+
+std::thread_local! {
+    /// One request in so many is not refused; all if it is 0.
+    static REFUSES: core::cell::Cell<u64> = const { core::cell::Cell::new(0) };
+}
+
+struct Refusing;
+
+// SAFETY: the memory is that of the global allocator.
+unsafe impl crate::memory::MemorySource for Refusing {
+    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        let odds = REFUSES.get();
+        if odds > 0 && !crate::common::random::one_in(odds) {
+            let bytes = layout.size();
+            return Err(AllocError::OutOfMemory { bytes });
+        }
+        Source::GLOBAL.allocate(layout)
+    }
+
+    unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
+        // SAFETY: from there, with this layout (precondition).
+        unsafe { Source::GLOBAL.release(start, layout) };
+    }
 }

@@ -24,6 +24,8 @@ mod panics;
 mod pinning;
 mod program;
 mod reentrancy;
+#[cfg(feature = "std")]
+mod refused;
 mod scopes;
 #[cfg(not(each_run))]
 mod send;

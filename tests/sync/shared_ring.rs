@@ -166,7 +166,7 @@ fn rings_that_cannot_be_are_refused() {
     }
     for left in 0..4 {
         let source = Counted::new();
-        let reached = with_fault(left, Fault::Refuse, false, || {
+        let reached = with_fault(left, Fault::Refuse, true, || {
             assert!(builder().pages(source.pages()).try_build().is_err());
         });
         assert!(reached);

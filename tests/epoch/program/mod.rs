@@ -16,7 +16,7 @@ use flatslab::AccessError;
 use flatslab::epoch::{Bytes, Contents, Epoch, EpochKey, Epochs, Values};
 
 use model::{Entry, Model};
-use source::{BYTES, REFUSED};
+use source::BYTES;
 use steps::World;
 use subject::{Aligned, Config, Subject, Text, Unit};
 
@@ -33,13 +33,6 @@ const WRAPS: usize = if cfg!(fuzzing) {
 /// What is checked of a slab after every step, besides what the model says.
 pub(crate) trait Check {
     fn check<C: Contents>(slab: &Epochs<C>);
-}
-
-/// Runs `f`, and returns whether a request for memory was refused in it, too.
-fn sees_refused<R>(f: impl FnOnce() -> R) -> (R, bool) {
-    let before = REFUSED.get();
-    let result = f();
-    (result, REFUSED.get() < before)
 }
 
 /// The rest of a program; when it is over, numbers that follow from it.
@@ -231,7 +224,6 @@ fn run_on<S: Subject, K: Check>(input: &mut Input<'_>, config: Config) {
         state.compare(&slab);
         K::check(&slab);
     }
-    REFUSED.set(0);
     state.compare_all(&slab);
     K::check(&slab);
     drop(slab);
@@ -245,7 +237,6 @@ fn run_on<S: Subject, K: Check>(input: &mut Input<'_>, config: Config) {
 
 /// Runs a program: the first bytes say which slab, the others are steps.
 pub(crate) fn run<K: Check>(program: &[u8]) {
-    REFUSED.set(0);
     let mut input = Input::new(program);
     let kind = input.number();
     let mut config = Config {

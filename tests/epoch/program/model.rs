@@ -102,7 +102,6 @@ pub(super) struct Model {
     close_calls: u64,
     /// Records of epochs, used and spare.
     epoch_records: usize,
-    record_bytes: usize,
 }
 
 /// The slab's number and chunk of a key.
@@ -132,7 +131,6 @@ impl Model {
             totals: [0; 3],
             close_calls: 0,
             epoch_records: config.ring + 1,
-            record_bytes: 0,
         };
         assert_eq!(slab.ring(), config.ring);
         model.ring[0] = Some(slab.current());
@@ -294,7 +292,9 @@ impl Model {
         let is_of = |it: &&(Epoch, u64)| self.class_of_chunk(it) == class;
         let (epoch, name) = *self.idle.iter().rfind(is_of)?;
         self.idle.retain(|it| *it != (epoch, name));
-        self.records.get_mut(&epoch).unwrap().chunks.remove(&name);
+        let record = self.records.get_mut(&epoch).unwrap();
+        record.chunks.remove(&name);
+        record.is_replaced &= !record.chunks.is_empty();
         Some(name)
     }
 
@@ -327,47 +327,27 @@ impl Model {
         (0..self.plans.len()).filter(move |&other| other != class)
     }
 
-    /// Whether the model can tell what follows from a refused request. With several classes it cannot
-    /// tell which chunks made way before the refusal. Where chunks have no memory, a request is for
-    /// their records, and one for fewer records may follow: then no noted chunk is made idle.
-    pub(super) fn sees_refusals(&self) -> bool {
-        let has_none = self.idle.is_empty() && self.noted.iter().all(Option::is_none);
-        self.plans.len() == 1 && (self.plans[0].bytes > 0 || has_none)
-    }
-
-    /// Panics unless an insertion into an open epoch may be refused for want of memory. The source
-    /// `refused` a request in it, or none.
-    pub(super) fn expect_full(&mut self, epoch: Epoch, class: usize, refused: bool) {
+    /// Panics unless an insertion into an open epoch may be refused for want of memory.
+    pub(super) fn expect_full(&mut self, epoch: Epoch, class: usize) {
         assert!(!self.has_room(epoch, class), "there is room");
-        if refused && self.needs_record(epoch) {
-            // That is what was refused, so no chunk was asked for.
-            return;
-        }
         self.replace(epoch);
         self.settle();
-        let has_idle = self.idle.iter().any(|it| self.class_of_chunk(it) == class);
-        let is_refused = refused && self.cached[class] == 0 && !has_idle;
-        assert!(is_refused || self.at_limit(class), "there is memory");
+        assert!(self.at_limit(class), "there is memory");
     }
 
-    /// Accounts for a chunk of that name, if it has one: the epoch has no room. The source `refused`
-    /// a request before it was taken, or none.
-    fn take_chunk(&mut self, epoch: Epoch, class: usize, name: Option<u64>, refused: bool) {
+    /// Accounts for a chunk of that name, if it has one: the epoch has no room.
+    fn take_chunk(&mut self, epoch: Epoch, class: usize, name: Option<u64>) {
         assert!(!self.has_room(epoch, class), "chunks are filled first");
-        assert!(!refused || !self.needs_record(epoch), "without a record");
         self.replace(epoch);
         let is_another =
             |it: &(&Epoch, &Record)| name.is_some_and(|name| it.1.chunks.contains_key(&name));
-        let is_taken = self.records.iter().any(|it| is_another(&it));
-        assert!(!refused || self.cached[class] == 0, "a chunk was unused");
-        if self.cached[class] == 0 && (is_taken || refused || self.exceeds(class)) {
-            assert!(self.exceeds(class) || refused, "there was memory");
+        if self.cached[class] == 0 && self.exceeds(class) {
             let others = self.others(class);
             let cached: usize = others
                 .map(|it| self.cached[it] * self.plans[it].bytes)
                 .sum();
             let is_enough = self.committed() - cached + self.plans[class].bytes <= self.max_bytes;
-            if refused || !is_enough {
+            if !is_enough {
                 self.settle();
                 if let Some(given) = self.give_up(class) {
                     assert!(
@@ -379,10 +359,12 @@ impl Model {
             }
         }
         assert!(!self.at_limit(class), "past the limit");
-        assert!(!is_taken, "a chunk of two epochs");
         if self.cached[class] == 0 {
             self.make_way(class);
         }
+        // It may be that of one that made way.
+        let is_taken = self.records.iter().any(|it| is_another(&it));
+        assert!(!is_taken, "a chunk of two epochs");
         self.cached[class] = self.cached[class].saturating_sub(1);
         let name = name.unwrap_or_else(|| {
             self.last_name -= 1;
@@ -397,13 +379,15 @@ impl Model {
         assert!(record.chunks.insert(name, chunk).is_none());
     }
 
-    pub(super) fn insert(&mut self, key: EpochKey, entry: Entry, refused: bool) {
+    pub(super) fn insert(&mut self, key: EpochKey, entry: Entry) {
         let name = place(key) % (1 << INDEX_BITS);
         let slab = place(key) >> INDEX_BITS;
         assert!(self.slab == 0 || self.slab == slab, "one slab, one number");
         self.slab = slab;
-        if !self.records[&entry.epoch].chunks.contains_key(&name) {
-            self.take_chunk(entry.epoch, entry.class, Some(name), refused);
+        // One of another class made way, and its name is that of the new one.
+        let chunk = self.records[&entry.epoch].chunks.get(&name);
+        if chunk.is_none_or(|chunk| chunk.class != entry.class) {
+            self.take_chunk(entry.epoch, entry.class, Some(name));
         }
         self.idle.retain(|it| *it != (entry.epoch, name));
         let slots = self.plans[entry.class].slots;
@@ -417,16 +401,10 @@ impl Model {
     }
 
     /// A value of a scope, which has no key. If it `comes_twice`, it was removed once before.
-    pub(super) fn insert_in_scope(
-        &mut self,
-        epoch: Epoch,
-        class: usize,
-        comes_twice: bool,
-        refused: bool,
-    ) {
+    pub(super) fn insert_in_scope(&mut self, epoch: Epoch, class: usize, comes_twice: bool) {
         let slots = self.plans[class].slots;
         if !self.has_room(epoch, class) {
-            self.take_chunk(epoch, class, None, refused);
+            self.take_chunk(epoch, class, None);
         }
         let mut chunks = self.records.get_mut(&epoch).unwrap().chunks.iter_mut();
         let chunk = chunks.find(|it| it.1.class == class && it.1.live < slots);
@@ -603,11 +581,6 @@ impl Model {
         self.begin_next(epoch, Kind::Outside);
     }
 
-    /// Panics unless no epoch may be opened, as the source `refused` a request, or none.
-    pub(super) fn expect_no_epoch(&self, refused: bool) {
-        assert!(refused && !self.has_spare_record(), "there is a record");
-    }
-
     /// How many epochs outside the ring are open.
     pub(super) fn opened(&self) -> usize {
         let records = self.records.values();
@@ -672,8 +645,7 @@ impl Model {
         let totals = [stats.closed, stats.scanned, stats.recycled];
         assert_eq!(totals, self.totals);
         assert_eq!(stats.close_calls, self.close_calls);
-        assert!(stats.record_bytes >= self.record_bytes, "records stay");
-        self.record_bytes = stats.record_bytes;
+        assert!(stats.record_bytes > 0);
         assert_eq!(slab.current(), self.current);
         for (epoch, record) in &self.records {
             assert_eq!(slab.epoch_stats(*epoch).unwrap().tag, record.tag);

@@ -4,9 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use flatslab::epoch::{Epochs, Scope};
 
-use super::source::REFUSED;
 use super::subject::{Refused, Subject};
-use super::{Input, State, sees_refused};
+use super::{Input, State};
 
 /// What a closure panics with on purpose.
 struct OnPurpose;
@@ -14,7 +13,6 @@ struct OnPurpose;
 /// Runs a scope, which may panic on purpose.
 pub(super) fn run<S: Subject>(slab: &mut Epochs<S>, input: &mut Input<'_>, state: &mut State<S>) {
     let mut epoch = None;
-    let before = REFUSED.get();
     let result = catch_unwind(AssertUnwindSafe(|| {
         slab.try_scope(|scope| {
             epoch = Some(scope.epoch());
@@ -22,10 +20,7 @@ pub(super) fn run<S: Subject>(slab: &mut Epochs<S>, input: &mut Input<'_>, state
         })
     }));
     match result {
-        Ok(Err(_)) => {
-            assert!(epoch.is_none(), "its closure is not called");
-            state.model.expect_no_epoch(REFUSED.get() < before);
-        }
+        Ok(Err(error)) => panic!("{error}"),
         Ok(Ok(())) => state.model.end_scope(epoch.unwrap()),
         Err(payload) if payload.is::<OnPurpose>() => state.model.end_scope(epoch.unwrap()),
         Err(payload) => resume_unwind(payload),
@@ -46,14 +41,14 @@ fn within<S: Subject>(
     for _ in 0..input.below(8) {
         let (number, size) = (state.number(), S::size(input.number()));
         let class = state.model.class_of(size);
-        let (result, refused) = sees_refused(|| S::insert_in_scope(scope, number, size));
+        let result = S::insert_in_scope(scope, number, size);
         match (result, class) {
             (Ok(value), Some(class)) => {
-                state.model.insert_in_scope(epoch, class, false, refused);
+                state.model.insert_in_scope(epoch, class, false);
                 values.push((value, number, size));
             }
             (Err(Refused::Full), Some(class)) => {
-                state.model.expect_full(epoch, class, refused);
+                state.model.expect_full(epoch, class);
             }
             (result, class) => assert_eq!((result.err(), class), (Some(Refused::TooLarge), None)),
         }
@@ -68,15 +63,15 @@ fn within<S: Subject>(
     let (has_keys, removes) = (input.number() % 2 == 0, input.number() % 2 == 0);
     if has_keys {
         let number = state.number();
-        let (result, refused) = sees_refused(|| S::use_keys_in_scope(scope, number, removes));
+        let result = S::use_keys_in_scope(scope, number, removes);
         match result {
             Some(Ok(())) => {
-                state.model.insert_in_scope(epoch, 0, removes, refused);
+                state.model.insert_in_scope(epoch, 0, removes);
                 live += 1;
             }
             Some(Err(error)) => {
                 assert_eq!(error, Refused::Full);
-                state.model.expect_full(epoch, 0, refused);
+                state.model.expect_full(epoch, 0);
             }
             None => {}
         }
@@ -84,9 +79,7 @@ fn within<S: Subject>(
     if let Some((before, alive)) = before.zip(S::alive()) {
         assert_eq!(alive, before + live);
     }
-    // `scope` ends the program where it has no memory.
     if depth < 3 && input.number() % 2 == 0 {
-        REFUSED.set(0);
         let mut inner = None;
         scope.scope(|scope| {
             inner = Some(scope.epoch());

@@ -4,9 +4,8 @@ use flatslab::AccessError;
 use flatslab::epoch::{Epoch, EpochError, EpochGuard, EpochKey, Epochs, Ref, RefMut};
 
 use super::model::{Entry, Report};
-use super::source::REFUSED;
 use super::subject::{Refused, Subject};
-use super::{Check, Input, State, sees_refused};
+use super::{Check, Input, State};
 
 /// A borrow that is held for a while.
 enum Guard<'s, T: ?Sized> {
@@ -54,9 +53,6 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
             let is_filling = self.input.is_over();
             if is_filling && self.state.model.advances >= advances {
                 return true;
-            }
-            if !self.state.model.sees_refusals() {
-                REFUSED.set(0);
             }
             let step = self.input.next();
             if step % 32 == 31 && step > 128 {
@@ -118,8 +114,7 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
             25 => self.set_tag(),
             26 => self.forge(),
             27 => self.list_keys(),
-            28 => REFUSED.set(self.input.below(3) as u8),
-            29 => self.stale(),
+            28 | 29 => self.stale(),
             _ => {
                 if let Some(place) = self.input.pick(&self.guards) {
                     let is_forgotten = self.input.number() % 64 == 0;
@@ -136,7 +131,7 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
         &mut self,
         (epoch, is_foreign): (Epoch, bool),
         (number, size): (u64, usize),
-        (result, refused): (Result<EpochKey, Refused>, bool),
+        result: Result<EpochKey, Refused>,
     ) {
         let model = &mut self.state.model;
         let Some(class) = model.class_of(size) else {
@@ -155,10 +150,10 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
                     readers: 0,
                     is_written: false,
                 };
-                model.insert(key, entry, refused);
+                model.insert(key, entry);
                 self.state.keys.push(key);
             }
-            Err(Refused::Full) => model.expect_full(epoch, class, refused),
+            Err(Refused::Full) => model.expect_full(epoch, class),
             Err(error) => panic!("{error:?}"),
         }
     }
@@ -171,7 +166,7 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
         for _ in 0..=self.input.below(4) {
             let (number, size) = self.sample();
             let epoch = self.state.model.current;
-            let result = sees_refused(|| S::insert(self.slab, None, number, size));
+            let result = S::insert(self.slab, None, number, size);
             self.inserted((epoch, false), (number, size), result);
         }
     }
@@ -179,7 +174,7 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
     fn insert_in(&mut self) {
         let (epoch, is_foreign) = self.state.any_epoch(self.input);
         let (number, size) = self.sample();
-        let result = sees_refused(|| S::insert(self.slab, Some(epoch), number, size));
+        let result = S::insert(self.slab, Some(epoch), number, size);
         self.inserted((epoch, is_foreign), (number, size), result);
     }
 
@@ -374,30 +369,22 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
 
     fn enter(&mut self) {
         let by_name = self.input.number() % 3 == 0;
-        let (epoch, refused) = if by_name {
+        let epoch = if by_name {
             if self.state.model.opened() >= 8 {
                 return;
             }
-            sees_refused(|| self.slab.try_open())
+            self.slab.try_open().unwrap()
         } else {
             if self.entered.len() == 4 {
                 return;
             }
-            let (guard, refused) = sees_refused(|| self.slab.try_enter());
-            let epoch = guard.map(|guard| {
-                let epoch = guard.epoch();
-                self.entered.push(guard);
-                epoch
-            });
-            (epoch, refused)
+            let guard = self.slab.try_enter().unwrap();
+            let epoch = guard.epoch();
+            self.entered.push(guard);
+            epoch
         };
-        match epoch {
-            Ok(epoch) => {
-                self.state.model.open(epoch);
-                self.state.epochs.push(epoch);
-            }
-            Err(_) => self.state.model.expect_no_epoch(refused),
-        }
+        self.state.model.open(epoch);
+        self.state.epochs.push(epoch);
     }
 
     fn insert_by_guard(&mut self) {
@@ -407,7 +394,7 @@ impl<'w, 's, S: Subject> World<'w, 's, S> {
         let (number, size) = self.sample();
         let guard = &self.entered[place];
         let epoch = guard.epoch();
-        let result = sees_refused(|| S::insert_by_guard(guard, number, size));
+        let result = S::insert_by_guard(guard, number, size);
         self.inserted((epoch, false), (number, size), result);
     }
 

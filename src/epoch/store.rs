@@ -344,10 +344,6 @@ impl Store {
         let mut own = None;
         // Again if the allocator has used the room, or the records.
         let (record, index) = loop {
-            if self.table.count() >> INDEX_BITS != 0 {
-                let bytes = layout.size();
-                return Err(AllocError::OutOfMemory { bytes });
-            }
             if !self.has_record_blocks() && own.is_none() {
                 own = Some(Block::allocate(layout, &self.source)?);
             }
@@ -355,6 +351,10 @@ impl Store {
                 self.table.make_room()?;
                 continue;
             };
+            if index >> INDEX_BITS != 0 {
+                let bytes = layout.size();
+                return Err(AllocError::OutOfMemory { bytes });
+            }
             match own.take() {
                 Some(block) => {
                     self.own_bytes.set(self.own_bytes.get() + layout.size());

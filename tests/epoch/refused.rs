@@ -93,21 +93,6 @@ fn a_request_at_a_limit_frees_a_bounded_number_of_chunks() {
     }
 }
 
-#[test]
-fn a_drop_frees_a_bounded_number_of_chunks() {
-    let bytes = EpochBytes::builder().chunk_bytes(64).build();
-    let epoch = bytes.current();
-    let keys = [(); 300].map(|()| bytes.alloc(64).into_key());
-    bytes.advance_and_close();
-    bytes.set_cached_chunks(usize::MAX);
-    let (last, others) = keys.split_last().unwrap();
-    assert!(others.iter().all(|key| bytes.remove(*key)));
-    assert!(bytes.epoch_stats(epoch).unwrap().chunks == 1);
-    assert_eq!(bytes.stats().cached_chunks, others.len());
-    assert!(bytes.remove(*last));
-    assert!(bytes.stats().cached_chunks >= others.len() - 64);
-}
-
 /// Records of chunks stayed in the source for good.
 #[test]
 fn records_are_freed_with_their_chunks_and_no_key_comes_twice() {

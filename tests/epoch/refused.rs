@@ -68,7 +68,7 @@ fn slabs_without_options_serve_from_a_region_that_is_smaller_than_a_chunk() {
 /// One request freed 87,382 chunks.
 #[test]
 fn a_request_at_a_limit_frees_a_bounded_number_of_chunks() {
-    let chunks = amount(2000, 200);
+    let chunks = amount(2000, 300);
     let builder = EpochBytes::builder().chunk_bytes(64).largest(1 << 14);
     let bytes = builder.max_bytes(chunks * 64).build();
     for len in [128, 4096, amount(1 << 14, 8192)] {

@@ -9,14 +9,8 @@
 //! no buffer in use. The classes know their idle chunks ([`State::Idle`]), so no buffer is looked
 //! at. If the bytes of a chunk have room for as many buffers as a new chunk would have, it keeps
 //! its bytes, and gets other headers if it has too few, or many too many. Otherwise idle chunks are
-//! freed for a new one: first as many as it takes, then, if the source still refuses, more of them,
-//! because only a few large free parts of the source may lie next to each other. Then the source is
-//! asked for smaller chunks. If no chunk is left, nor a wide hand nor the directory, the source has
-//! all of the memory that it would have for a new arena. One idle chunk that can serve the request
-//! as it is stays until the end, for a source that refuses everything.
-//!
-//! A request frees at most [`MOST_FREED`] chunks. So one that needs the memory of more of them is
-//! refused, and the next ones free more: after `chunks / MOST_FREED` refusals none is idle.
+//! freed for a new one, at most [`MOST_FREED`] for a request (`raw/refused.rs`). One that can serve
+//! the request as it is stays until the end, for a source that refuses everything.
 
 use core::alloc::Layout;
 use core::ops::Range;
@@ -28,6 +22,7 @@ use super::numbers::{NO_PAGE, PAGE_HEADERS, bit};
 use super::references::References;
 use crate::error::AllocError;
 use crate::raw::memory::Block;
+use crate::raw::refused::{FRACTION, MOST_FREED, Refused, in_place_of_all, in_place_of_bytes};
 use crate::raw::source::Source;
 use crate::raw::touch::touch;
 
@@ -45,16 +40,9 @@ const WIDE_BATCH: usize = 64;
 /// The most buffers of a chunk: numbers for 16 such chunks are there.
 const MOST_BUFFERS: usize = 1 << 20;
 
-/// The most chunks that a request frees, or looks at: as many as a drop frees
-/// [links](super::drop::LINKS).
-pub(super) const MOST_FREED: usize = 64;
-
 /// The number of returned buffers that a request reclaims at first if there is no memory for a
 /// chunk. It reclaims more, in batches that grow by [`FRACTION`], only if it would be refused.
 const RECLAIMED: usize = 64;
-
-/// A chunk that is refused is asked for with this fraction of its buffers, and so on.
-const FRACTION: u32 = 4;
 
 /// Headers of a chunk that is taken over and needs fewer are replaced if the others take more than
 /// this fraction of its bytes.
@@ -611,56 +599,33 @@ impl<R: References> ArenaCore<R> {
     /// Returns `false` if that gives no room for a buffer. At a limit nothing is freed then, unless
     /// the next request can have that room.
     fn allocate_in_place(&self, class: &Class<R>, plan: &ChunkPlan) -> bool {
-        let mut plan = *plan;
         let mut way = Way {
+            core: self,
+            class,
+            plan: *plan,
             left: MOST_FREED,
             // It serves the request as it is, if the source refuses everything.
             kept: self.best_idle(class).map(|(chunk, _)| chunk),
         };
-        if self.check_limits(&plan).is_err() {
-            let Some(smaller) = self.plan_within_limit(class, &plan, &way) else {
+        if self.check_limits(plan).is_err() {
+            let Some(smaller) = self.plan_within_limit(&way) else {
                 return false;
             };
-            plan = smaller;
-            while self.check_limits(&plan).is_err() && self.free_one(class, &mut way) {}
-            if self.allocate_chunk(class, &plan).is_ok() {
+            way.plan = smaller;
+            while self.check_limits(&smaller).is_err() && way.free_one() {}
+            if self.allocate_chunk(class, &smaller).is_ok() {
                 return true;
             }
         }
-        // The source has refused. It may have the memory once that much was returned to it.
-        let before = self.chunk_bytes();
-        while self.chunk_bytes() + plan.bytes() > before && self.free_one(class, &mut way) {}
-        if self.chunk_bytes() < before && self.allocate_chunk(class, &plan).is_ok() {
-            return true;
-        }
-        // It may have it in one part once all of that was returned.
-        let mut is_more = false;
-        while self.free_one(class, &mut way) {
-            is_more = true;
-        }
-        is_more |= self.free_tables();
-        loop {
-            if is_more && self.allocate_chunk(class, &plan).is_ok() {
-                return true;
-            }
-            is_more = true;
-            let buffers = (plan.buffers / FRACTION).max(1);
-            match self.smaller_chunk(class, buffers as usize) {
-                Ok(smaller) if buffers < plan.buffers => plan = smaller,
-                _ => return false,
-            }
-        }
+        let (bytes, buffers) = (way.plan.bytes(), way.plan.buffers);
+        in_place_of_bytes(&mut way, bytes, buffers) || in_place_of_all(&mut way, buffers, 1)
     }
 
     /// The plan of a chunk of as many buffers, of those of this plan, as there is room for within
     /// the limit once the idle chunks are freed that a request may free. `None` if all idle chunks
     /// together have no room for a buffer.
-    fn plan_within_limit(
-        &self,
-        class: &Class<R>,
-        plan: &ChunkPlan,
-        way: &Way<R>,
-    ) -> Option<ChunkPlan> {
+    fn plan_within_limit(&self, way: &Way<'_, R>) -> Option<ChunkPlan> {
+        let Way { class, plan, .. } = *way;
         let (of_one, of_none) = Self::bytes_of_one(class.size());
         let buffers = |bytes: usize| bytes.saturating_sub(of_none) / of_one;
         // SAFETY: on a list, so it is valid (`chunk-listed`).
@@ -669,48 +634,15 @@ impl<R: References> ArenaCore<R> {
         if buffers(self.bytes_left() + idle - kept) == 0 {
             return None;
         }
-        let next = self.idle_chunks(class, way).take(way.left);
+        let next = way.idle_chunks().take(way.left);
         // SAFETY: as above.
         let next: usize = next.map(|it| unsafe { it.as_ref() }.bytes()).sum();
         let room = self.bytes_left() + next;
         if plan.bytes() <= room {
-            return Some(*plan);
+            return Some(plan);
         }
         let most = buffers(room).clamp(1, plan.buffers as usize);
         self.smaller_chunk(class, most).ok()
-    }
-
-    /// The idle chunks of other classes, in the order in which they are freed: large ones first.
-    fn idle_chunks<'c>(
-        &'c self,
-        class: &'c Class<R>,
-        way: &Way<R>,
-    ) -> impl Iterator<Item = NonNull<Chunk<R>>> + use<'c, R> {
-        let kept = way.kept;
-        let lists = self
-            .others(class)
-            .rev()
-            .map(|it| Chunk::list(it, State::Idle));
-        let chunks = lists.flatten().inspect(|_| {
-            #[cfg(all(test, not(loom)))]
-            super::tests::step();
-        });
-        chunks.filter(move |&chunk| Some(chunk) != kept)
-    }
-
-    /// Frees an idle chunk of another class, if there is one and the request may free more. A source
-    /// of the user's may run.
-    fn free_one(&self, class: &Class<R>, way: &mut Way<R>) -> bool {
-        let Some(left) = way.left.checked_sub(1) else {
-            return false;
-        };
-        let Some(chunk) = self.idle_chunks(class, way).next() else {
-            return false;
-        };
-        way.left = left;
-        // SAFETY: it is idle.
-        unsafe { self.free_idle(chunk) };
-        true
     }
 
     /// Frees the wide hands of classes without chunks, and the directory if there is no chunk.
@@ -789,12 +721,56 @@ struct Reuse {
     wanted: u32,
 }
 
-/// What a request may free.
-struct Way<R: References> {
-    /// The number of chunks.
+/// A request for a chunk of this plan, and what it may free: idle chunks of other classes.
+struct Way<'c, R: References> {
+    core: &'c ArenaCore<R>,
+    class: &'c Class<R>,
+    plan: ChunkPlan,
+    /// The number of chunks that it may still free.
     left: usize,
     /// The chunk that it may not free. It is compared, and not used.
     kept: Option<NonNull<Chunk<R>>>,
+}
+
+impl<'c, R: References> Way<'c, R> {
+    /// The chunks, in the order in which they are freed: large ones first.
+    fn idle_chunks(&self) -> impl Iterator<Item = NonNull<Chunk<R>>> + use<'c, R> {
+        let (kept, others) = (self.kept, self.core.others(self.class).rev());
+        let chunks = others.flat_map(|it| Chunk::list(it, State::Idle));
+        let chunks = chunks.inspect(|_| {
+            #[cfg(all(test, not(loom)))]
+            super::tests::step();
+        });
+        chunks.filter(move |&chunk| Some(chunk) != kept)
+    }
+}
+
+impl<R: References> Refused for Way<'_, R> {
+    fn bytes(&self) -> usize {
+        self.core.chunk_bytes()
+    }
+
+    fn free_one(&mut self) -> bool {
+        let chunk = self.idle_chunks().next().filter(|_| self.left > 0);
+        if let Some(chunk) = chunk {
+            self.left -= 1;
+            // SAFETY: it is idle.
+            unsafe { self.core.free_idle(chunk) };
+        }
+        chunk.is_some()
+    }
+
+    fn free_tables(&mut self) -> bool {
+        self.core.free_tables()
+    }
+
+    fn allocate(&mut self, cells: u32) -> bool {
+        let plan = match cells == self.plan.buffers {
+            true => Ok(self.plan),
+            false => self.core.smaller_chunk(self.class, cells as usize),
+        };
+        plan.is_ok_and(|plan| self.core.allocate_chunk(self.class, &plan).is_ok())
+    }
 }
 
 /// The two blocks of a chunk that is not, or no longer, in use.

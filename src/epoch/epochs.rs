@@ -9,10 +9,7 @@
 //! and left where they are, so that a few epochs that insert and remove values one by one, in turn,
 //! cost nothing more. A chunk that is no longer noted and still has no value is *idle*, and is used
 //! after the others of its epoch. If a limit is reached or memory is refused, idle chunks serve the
-//! epoch that needs memory. If the source refuses, more chunks are freed than have the bytes of the
-//! new one, because only large free parts of the source may lie next to each other, and smaller
-//! chunks are tried, as in a byte arena (`bytes/refill.rs`). A request frees at most [`MOST_FREED`]
-//! chunks; the next one frees more.
+//! epoch that needs memory, as they are or freed for a new one (`raw/refused.rs`).
 //!
 //! # Invariants
 //!
@@ -39,14 +36,9 @@ use super::store::{Limits, Store};
 use super::table::Table;
 use crate::error::{AccessError, AllocError, BuildError, MAX_EPOCH_SLABS};
 use crate::raw::atomic::{Count, Ordering};
+use crate::raw::refused::{MOST_FREED, Refused, in_place_of_all, in_place_of_bytes};
 use crate::raw::row::Row;
 use crate::raw::source::Source;
-
-/// The most chunks that a request frees, and as many records of epochs.
-const MOST_FREED: usize = 64;
-
-/// A chunk that the source refuses is tried with this fraction of its slots, and so on.
-const FRACTION: u32 = 4;
 
 /// The records of epochs that are pinned at the same time, for which the table has room from the
 /// start: a table that grows later stays where it is.
@@ -672,8 +664,6 @@ impl RawEpochs {
             // The source may have the memory once that much was returned to it.
             false => plan.data.size(),
         };
-        let before = self.store.committed();
-        let mut left = MOST_FREED;
         // At a limit, chunks that no epoch has come first.
         let with_idle = !is_limit || self.store.cached_bytes(class) < bytes;
         if with_idle {
@@ -685,34 +675,20 @@ impl RawEpochs {
                 return Err(error);
             }
         }
-        // The source may use this, so all is read each time.
-        while self.store.committed() + bytes > before && self.free_one(class, with_idle, &mut left)
-        {
-        }
-        if self.store.committed() < before && self.store.grow(class, plan.slots).is_ok() {
-            return Ok(());
-        }
-        if is_limit {
-            return Err(error);
-        }
-        // It may have it in one part once all of that was returned.
-        let mut is_more = self.free_records();
-        while self.free_one(class, true, &mut left) {
-            is_more = true;
-        }
-        is_more |= self.free_records();
-        let mut slots = plan.slots;
-        loop {
-            if is_more && self.store.grow(class, slots).is_ok() {
-                return Ok(());
-            }
-            // Chunks that keep their addresses keep their size.
-            if slots == 1 || self.store.source.page_size().is_some() {
-                return Err(error);
-            }
-            is_more = true;
-            slots = (slots / FRACTION).max(1);
-        }
+        let mut way = Way {
+            raw: self,
+            class,
+            with_idle,
+            left: MOST_FREED,
+        };
+        // Chunks that keep their addresses keep their size.
+        let least = match self.store.source.page_size() {
+            Some(_) => plan.slots,
+            None => 1,
+        };
+        let is_added = in_place_of_bytes(&mut way, bytes, plan.slots)
+            || !is_limit && in_place_of_all(&mut way, plan.slots, least);
+        is_added.then_some(()).ok_or(error)
     }
 
     /// Makes chunks idle that are noted and have no value.
@@ -721,37 +697,18 @@ impl RawEpochs {
         noted.places().for_each(|place| self.settle(place));
     }
 
-    /// Frees an unused chunk of another class than this one, or an idle one too, if there is one and
-    /// the request may free more. A source of the user's may run.
-    fn free_one(&self, class: usize, with_idle: bool, left: &mut usize) -> bool {
-        let Some(fewer) = left.checked_sub(1) else {
-            return false;
-        };
-        let is_freed = (0..self.store.classes()).any(|other| {
-            other != class
-                && (self.store.give_back(other).is_some()
-                    || with_idle && self.give_up(other) && self.store.give_back(other).is_some())
-        });
-        if is_freed {
-            *left = fewer;
-        }
-        is_freed
-    }
-
     /// Frees some chunks without values, of any class, and spare records. Returns `false` if there
     /// was none. A source of the user's may run.
     fn free_some(&self) -> bool {
         self.settle_all();
-        let mut left = MOST_FREED;
-        let no_class = self.store.classes();
-        while self.free_one(no_class, true, &mut left) {}
-        self.free_records() || left < MOST_FREED
-    }
-
-    /// Frees spare records of epochs, and the table of chunks if there is none. Returns whether there
-    /// was something. A source of the user's may run.
-    fn free_records(&self) -> bool {
-        self.records.free_spares(MOST_FREED) | self.store.free_table()
+        let mut way = Way {
+            raw: self,
+            class: self.store.classes(),
+            with_idle: true,
+            left: MOST_FREED,
+        };
+        while way.free_one() {}
+        way.free_tables() || way.left < MOST_FREED
     }
 
     /// Panics if an invariant does not hold.
@@ -817,6 +774,43 @@ impl RawEpochs {
             );
         }
         self.store.check(&mut seen);
+    }
+}
+
+/// A request for a chunk of a class, and what it may free: unused chunks of other classes.
+struct Way<'s> {
+    raw: &'s RawEpochs,
+    class: usize,
+    /// Whether it may free idle chunks too.
+    with_idle: bool,
+    /// The number of chunks that it may still free.
+    left: usize,
+}
+
+impl Refused for Way<'_> {
+    fn bytes(&self) -> usize {
+        self.raw.store.committed()
+    }
+
+    fn free_one(&mut self) -> bool {
+        let RawEpochs { store, .. } = self.raw;
+        let frees = |other| {
+            store.give_back(other).is_some()
+                || self.with_idle && self.raw.give_up(other) && store.give_back(other).is_some()
+        };
+        let mut others = (0..store.classes()).filter(|&other| other != self.class);
+        let is_freed = self.left > 0 && others.any(frees);
+        self.left -= usize::from(is_freed);
+        is_freed
+    }
+
+    /// Spare records of epochs, and the table of chunks if there is none.
+    fn free_tables(&mut self) -> bool {
+        self.raw.records.free_spares(MOST_FREED) | self.raw.store.free_table()
+    }
+
+    fn allocate(&mut self, cells: u32) -> bool {
+        self.raw.store.grow(self.class, cells).is_ok()
     }
 }
 

@@ -14,6 +14,7 @@
 //! | `row.rs` | [`Row`](row::Row): a growable array of plain records | byte arenas; epochs; key slabs with checkpoints |
 //! | `touch.rs` | writing to every page; hints to the processor | `memory.rs`; slabs; pools; arenas; rings of two threads |
 //! | `poison.rs` | in debug builds, a pattern for the bytes of freed values | slabs; key slabs; pools |
+//! | `refused.rs` | what is done for a chunk that is refused, in the place of idle ones | byte arenas; epochs |
 //! | `report.rs` | [`Report`](report::Report): what memory was obtained | every family |
 //! | `chunk.rs` | chunks of equal cells by [`Layout`](core::alloc::Layout), touched | slabs, those of `sync/` and `epoch/` among them |
 //! | `returns.rs` | [`Returns`](returns::Returns): a stack that any thread pushes to and its owner takes whole, and the count of what is out when the owner goes | slabs; byte arenas of threads |
@@ -37,6 +38,8 @@ pub(crate) mod memory;
 pub(crate) mod packed;
 pub(crate) mod pages;
 pub(crate) mod poison;
+#[cfg(feature = "alloc")]
+pub(crate) mod refused;
 #[cfg(feature = "alloc")]
 pub(crate) mod report;
 #[cfg(feature = "alloc")]

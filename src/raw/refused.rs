@@ -70,7 +70,7 @@ mod tests {
         bytes: usize,
         idle: usize,
         given: u32,
-        asked: std::vec::Vec<u32>,
+        asked: Vec<u32>,
     }
 
     impl Refused for Few {
@@ -101,7 +101,7 @@ mod tests {
             bytes: 100,
             idle,
             given,
-            asked: std::vec::Vec::new(),
+            asked: Vec::new(),
         };
         let mut enough = few(9, 16);
         assert!(in_place_of_bytes(&mut enough, 25, 16));

@@ -495,7 +495,7 @@ fn a_free_stack_that_cannot_double_grows_by_what_is_needed() {
     use flatslab::memory::{Pages, Region};
     use std::sync::Arc;
 
-    let bytes = amount(300 << 10, 16 << 10);
+    let bytes = amount(300 << 10, 4 << 10);
     let region = Arc::new(Region::try_new(bytes, Pages::new()).unwrap());
     let slab = Slab::<u64>::builder().chunk_capacity(amount(1024, 4));
     let slab = slab.pages(region.pages()).build();

@@ -681,11 +681,7 @@ impl RawEpochs {
             with_idle,
             left: MOST_FREED,
         };
-        // Chunks that keep their addresses keep their size.
-        let least = match self.store.source.page_size() {
-            Some(_) => plan.slots,
-            None => 1,
-        };
+        let least = self.store.least_slots(&plan);
         let is_added = in_place_of_bytes(&mut way, bytes, plan.slots)
             || !is_limit && in_place_of_all(&mut way, plan.slots, least);
         is_added.then_some(()).ok_or(error)

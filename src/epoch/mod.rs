@@ -87,8 +87,8 @@
 //! # Costs
 //!
 //! A value takes 8 bytes of record in addition to its own. Records are outside of the pages that
-//! are returned to the system, and are freed with the slab; those of chunks in other memory are
-//! freed with the memory of the chunk. Each epoch has chunks of its own, so
+//! are returned to the system, and are freed with the slab; with a
+//! [`MemorySource`](crate::memory::MemorySource), with the memory of the chunk. Each epoch has chunks of its own, so
 //! each usually has at least one chunk that is not full. `insert`, `get` and `take` are O(1). An
 //! insertion into an epoch without a vacant slot takes an unused chunk, or allocates one, whose
 //! first use may fault; [`reserve`](EpochSlab::builder) allocates and touches chunks in advance.
@@ -103,13 +103,13 @@
 //!
 //! At a [limit](crate::Builder::max_bytes), or if the allocator refuses, an insertion takes a chunk
 //! that has no value from another epoch that is not closed, or frees such chunks, and unused ones,
-//! for a new one. If the allocator refuses a chunk of the usual size, the new one is smaller, down
-//! to one slot, except in [pages](crate::Builder::pages) of the system.
+//! for a new one. If a [`MemorySource`](crate::memory::MemorySource) refuses a chunk of the usual
+//! size, the new one is smaller, down to one slot.
 //!
 //! An insertion frees at most 64 chunks. If it needs the memory of more, it is refused, and the next
 //! one can free 64 more: a slab of n chunks without values serves what a new one could serve from
-//! the same memory after at most n / 64 refusals. What stays in the memory are the records of the
-//! epochs of the ring, at most some hundred bytes each, and the table of the records, if more than
+//! the same memory of a source after at most n / 64 refusals. What stays there are the records of
+//! the epochs of the ring, some hundred bytes each, and the table of the records, if more than
 //! 64 epochs were pinned at once. [`shrink_to_fit`](Epochs::shrink_to_fit) frees all unused chunks.
 //!
 //! # Borrows

@@ -7,8 +7,8 @@
 //! A [chunk](ChunkPtr) is cells that belong to one epoch. Its record is outside of them: a header
 //! followed by the words of the slots, the lengths of buffers, and, with the feature `track`, the
 //! places where values were inserted. The memory of the cells may be returned to the system, and the
-//! record then stays. Otherwise the record is freed with the memory; a record that takes its index
-//! later begins with higher generations (`slot-generation-rises`).
+//! record then stays. If the source is the user's, the record is freed with the memory; a record
+//! that takes its index later begins with higher generations (`slot-generation-rises`).
 //!
 //! The entries of freed records in the tables lead to two empty records ([`ChunkPtr::none`],
 //! [`EpochPtr::none`]), in which a look-up finds nothing.

@@ -19,6 +19,7 @@ use crate::raw::source::Source;
 const LOOKS: usize = 64;
 
 /// A table of pointers to records.
+#[repr(C)]
 pub(super) struct Table<P: Copy + PartialEq> {
     row: Row<P>,
     none: P,

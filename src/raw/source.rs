@@ -341,6 +341,11 @@ impl Source {
         }
     }
 
+    /// Whether it is a [`MemorySource`] of the user's, which may have few bytes.
+    pub(crate) fn is_foreign(&self) -> bool {
+        matches!(self.kind(), Some(Kind::Foreign(..)))
+    }
+
     /// Whether [`reallocate`](Self::reallocate) is there: with blocks of the global allocator.
     #[inline]
     pub(crate) fn can_reallocate(&self) -> bool {

@@ -76,7 +76,8 @@ macro_rules! allocators {
                 old: Layout,
                 new: Layout,
             ) -> Result<NonNull<[u8]>, AllocError> {
-                // SAFETY: the preconditions are the same.
+                // SAFETY: `place` is memory of this arena with the layout `old`, which the caller gives up
+                // (precondition).
                 unsafe { resize(self.chunks(), place, old, new) }
             }
 
@@ -87,7 +88,8 @@ macro_rules! allocators {
                 old: Layout,
                 new: Layout,
             ) -> Result<NonNull<[u8]>, AllocError> {
-                // SAFETY: the preconditions are the same. The new block has `new.size()` bytes, which
+                // SAFETY: `place` is memory of this arena with the layout `old`, which the caller gives up
+                // (precondition). The new block has `new.size()` bytes, which
                 // is `old.size()` at least.
                 unsafe {
                     let grown = resize(self.chunks(), place, old, new)?;
@@ -104,7 +106,8 @@ macro_rules! allocators {
                 old: Layout,
                 new: Layout,
             ) -> Result<NonNull<[u8]>, AllocError> {
-                // SAFETY: the preconditions are the same.
+                // SAFETY: `place` is memory of this arena with the layout `old`, which the caller gives up
+                // (precondition).
                 unsafe { resize(self.chunks(), place, old, new) }
             }
         }

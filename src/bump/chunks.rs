@@ -220,7 +220,7 @@ impl Chunks {
     #[inline(always)]
     fn take_low_here(&self, layout: Layout) -> Option<NonNull<u8>> {
         let place = self.find_low(layout)?;
-        // SAFETY: just found.
+        // SAFETY: `find_low` found so many bytes there, and nothing was taken since (`look-then-take`).
         unsafe { self.commit_low(place, layout.size()) };
         Some(place)
     }
@@ -314,7 +314,7 @@ impl Chunks {
         self.enter(Some(chunk));
         let place = match from {
             End::Low => self.take_low_here(layout),
-            // SAFETY: just found.
+            // SAFETY: `find` found the place, and nothing was taken since (`look-then-take`).
             End::High => (self.find(layout)).inspect(|place| unsafe { self.commit(*place) }),
         };
         // A chunk has room for such a layout at both ends, or at none.
@@ -362,7 +362,7 @@ impl Chunks {
         let chunks = core::iter::successors(self.list.unused().get(), |chunk| unsafe {
             chunk.as_ref().next.get()
         });
-        // SAFETY: as above.
+        // SAFETY: no chunk of the list is freed (`chunks-linked`).
         let bytes = chunks.map(|chunk| unsafe { chunk.as_ref() }.layout.size());
         let unused: usize = bytes.take(LOOKS).sum();
         let room = (self.max_bytes.get().saturating_add(unused)).checked_sub(self.bytes.get());

@@ -380,6 +380,6 @@ pub(super) fn room_for<F: Refusal>(
 
 fn dangling(layout: Layout) -> NonNull<u8> {
     let place = core::ptr::without_provenance_mut(layout.align());
-    // SAFETY: an alignment is never 0.
+    // SAFETY: the alignment of a `Layout` is a power of two, so never 0.
     unsafe { NonNull::new_unchecked(place) }
 }

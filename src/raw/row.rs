@@ -280,7 +280,7 @@ impl<T: Copy> Row<T> {
     /// It was leaked there, from the source, for this number of entries, and is given up.
     unsafe fn block_at(&self, start: NonNull<T>, capacity: usize) -> Block {
         let layout = Self::layout(capacity).expect("it was laid out so");
-        // SAFETY: the same (precondition).
+        // SAFETY: leaked there, from this source, with this layout, and given up (precondition).
         unsafe { Block::from_start(start.cast(), layout, &self.source) }
     }
 }

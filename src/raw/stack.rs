@@ -287,7 +287,7 @@ impl FreeStack {
     #[inline(always)]
     pub(crate) fn pop(&self) -> CellEntry {
         let (cell, lowered) = self.look()?;
-        // SAFETY: just looked at.
+        // SAFETY: `look` returned `lowered`, and nothing has used the stack since.
         unsafe { self.lower(lowered) };
         Some(cell)
     }

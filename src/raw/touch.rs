@@ -41,7 +41,7 @@ pub(crate) unsafe fn touch(start: NonNull<u8>, from: usize, to: usize) {
             return;
         }
     }
-    // SAFETY: the precondition is the same.
+    // SAFETY: the bytes are within a block, and nothing is written there yet (precondition).
     unsafe { write_to_each(start, from, to) };
 }
 

@@ -236,7 +236,7 @@ impl Bounded {
     unsafe fn release_tail<T>(&mut self) {
         let size = CellPtr::<T>::SIZE;
         let mut end = self.bound.get();
-        // SAFETY: below the bound, so stamped.
+        // SAFETY: `end` is at most the bound, so the cell before it is stamped.
         while end > 0 && unsafe { self.cell::<T>(Key::from_raw(end as u32 - 1)).is_free() } {
             end -= 1;
         }

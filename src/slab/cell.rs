@@ -187,7 +187,7 @@ impl<T> CellPtr<T> {
     /// The cell is allocated.
     #[inline(always)]
     pub(crate) unsafe fn stamp(self) -> NonNull<Stamp> {
-        // SAFETY: the offset lies within the cell.
+        // SAFETY: `STAMP_OFFSET` is within the cell, which is allocated (precondition).
         unsafe { self.0.add(Self::STAMP_OFFSET).cast() }
     }
 
@@ -210,7 +210,8 @@ impl<T> CellPtr<T> {
     /// As for [`key`](Self::key); nothing writes to the key at the same time.
     #[inline(always)]
     pub(crate) unsafe fn shared_key(self) -> Key {
-        // SAFETY: the cell is stamped (precondition).
+        // SAFETY: the cell is stamped, and nothing writes to the key (precondition); a place of the key
+        // has its alignment.
         unsafe { self.key_place().cast().read() }
     }
 
@@ -265,7 +266,7 @@ impl<T> CellPtr<T> {
     /// The cell is allocated, and its link was written.
     #[inline(always)]
     pub(crate) unsafe fn read_link(self) -> Word {
-        // SAFETY: as it was written (precondition).
+        // SAFETY: the cell is allocated, and `write_link` wrote a link of this width there (precondition).
         unsafe {
             let place = self.0.add(Self::VALUE_OFFSET);
             if Self::HAS_WIDE_LINK {

@@ -102,7 +102,7 @@ pub(super) fn claim<T>(memory: &impl SlabMemory) -> Option<Place<T>> {
     // The header is read once, before the value is written: the compiler cannot
     // tell that this does not overwrite `memory`.
     let header = memory.header();
-    // SAFETY: allocated while the memory lives.
+    // SAFETY: the header of a `SlabMemory` is allocated as long as the memory is borrowed.
     let cell = unsafe { header.as_ref() }.stack.pop()?;
     Some(Place::new(CellPtr::new(cell), header))
 }
@@ -111,7 +111,7 @@ pub(super) fn claim<T>(memory: &impl SlabMemory) -> Option<Place<T>> {
 #[inline(always)]
 pub(super) fn look<T>(memory: &impl SlabMemory) -> Option<(Place<T>, Lowered)> {
     let header = memory.header();
-    // SAFETY: allocated while the memory lives.
+    // SAFETY: the header of a `SlabMemory` is allocated as long as the memory is borrowed.
     let (cell, lowered) = unsafe { header.as_ref() }.stack.look()?;
     Some((Place::new(CellPtr::new(cell), header), lowered))
 }
@@ -146,7 +146,7 @@ impl<'a, T, M: SlabMemory> Cells<'a, T, M> {
 
     #[inline(always)]
     pub(crate) fn header(self) -> &'a SlabHeader {
-        // SAFETY: allocated while the memory lives.
+        // SAFETY: the header of a `SlabMemory` is allocated as long as the memory is borrowed, for `'a`.
         unsafe { self.memory.header().as_ref() }
     }
 

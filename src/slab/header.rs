@@ -287,7 +287,7 @@ unsafe fn release(header: NonNull<SlabHeader>) {
 ///
 /// The header is allocated, and was made by [`SlabHeader::new`].
 pub(crate) unsafe fn returns(header: NonNull<SlabHeader>) -> NonNull<Returns> {
-    // SAFETY: within the header, which is allocated.
+    // SAFETY: a field of the header, which is allocated (precondition); so not null.
     unsafe { NonNull::new_unchecked(&raw mut (*header.as_ptr()).returns).cast() }
 }
 
@@ -297,7 +297,7 @@ pub(crate) unsafe fn returns(header: NonNull<SlabHeader>) -> NonNull<Returns> {
 ///
 /// As for [`returns`].
 pub(crate) unsafe fn retired(header: NonNull<SlabHeader>) -> NonNull<Retired> {
-    // SAFETY: within the header, which is allocated.
+    // SAFETY: a field of the header, which is allocated (precondition); so not null.
     unsafe { NonNull::new_unchecked(&raw mut (*header.as_ptr()).retired).cast() }
 }
 

@@ -79,7 +79,7 @@ impl<T> Place<T> {
     #[inline(always)]
     pub(crate) unsafe fn sent_value(self) -> NonNull<T> {
         let (cell, _) = self.into_parts();
-        // SAFETY: the handle keeps the cell allocated.
+        // SAFETY: the cell of a handle that exists is not free, so it is allocated (`cell-stays`).
         unsafe { CellPtr::<T>::new(cell).value() }
     }
 

@@ -550,7 +550,8 @@ impl<T> Slot<T> {
     #[doc(alias("into_key", "forget"))]
     pub fn leak(self) -> Key {
         let key = self.key();
-        // SAFETY: the slot ends without a drop.
+        // SAFETY: `into_place` ends the slot without a drop, so it is the handle that is given up
+        // (`one-handle`).
         unsafe { self.into_place().leak_handle() };
         key
     }

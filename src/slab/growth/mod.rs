@@ -289,7 +289,7 @@ impl Growable {
             growable_header::chunks_for(additional, layout, shift, numbers, 0)?;
         }
         let header = self.growable_header::<T>()?;
-        // SAFETY: allocated while the slab lives.
+        // SAFETY: `growable_header` made it, and it stays until the slab is dropped.
         let body = unsafe { header.as_ref() };
         let result = loop {
             // The allocator may use the slab: it may make room although it refuses, or use
@@ -352,7 +352,7 @@ impl Growable {
         slots: usize,
         touch: bool,
     ) -> (bool, Result<(), AllocError>) {
-        // SAFETY: allocated while the slab lives.
+        // SAFETY: `growable_header` made it, and it stays until the slab is dropped.
         let body = unsafe { header.as_ref() };
         loop {
             let (mut left_over, result) = body.grow::<T>(

@@ -593,7 +593,7 @@ impl ChunkTable {
 ///
 /// A chunk of stamped cells of `T` starts there; the first is free.
 unsafe fn first_key<T>(start: NonNull<u8>) -> Key {
-    // SAFETY: the first cell is stamped (precondition).
+    // SAFETY: the chunk's first cell is allocated and stamped, for a `T` (precondition).
     unsafe { CellPtr::<T>::new(start).key() }
 }
 

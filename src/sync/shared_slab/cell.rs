@@ -371,7 +371,7 @@ impl<T> CellPtr<T> {
     /// The cell is allocated.
     #[inline(always)]
     pub(super) unsafe fn word_place(self) -> NonNull<Word> {
-        // SAFETY: the offset lies within the cell.
+        // SAFETY: `WORD_OFFSET` is within the cell, which is allocated (precondition).
         unsafe { self.0.add(Self::WORD_OFFSET).cast() }
     }
 

@@ -365,7 +365,7 @@ impl<T> SharedSlab<T> {
         if self.retired_slots() > 0 {
             return u64::MAX >> low_bits;
         }
-        // SAFETY: below the capacity.
+        // SAFETY: every caller has an index below the capacity (`block-of-cells`).
         let word = |index| unsafe { self.cell(index).word() };
         let used = (0..self.capacity()).map(|index| word(index).used_generations(low_bits));
         used.max().unwrap_or(0)

@@ -169,7 +169,7 @@ impl<T> SharedSlab<T> {
         let (cell, generation) = self.locate(key).ok_or(AccessError::Missing)?;
         // SAFETY: allocated as long as the slab is (`block-of-cells`).
         unsafe { cell.word().begin_read(generation)? };
-        // SAFETY: the reader that was counted.
+        // SAFETY: `begin_read` has counted the reader that the guard is (`guard-counted`).
         Ok(unsafe { SharedRef::new(self, cell) })
     }
 
@@ -491,7 +491,7 @@ impl<T> SharedSlab<T> {
                 // SAFETY: the caller's cell, which came from the map.
                 unsafe { self.free.give(index) };
             }
-            // SAFETY: the preconditions are the same.
+            // SAFETY: the caller has the cell, and its value of this generation is gone (precondition).
             None => unsafe { self.retire_or_wrap(index, generation) },
         }
     }
@@ -590,7 +590,7 @@ impl<T> SharedSlab<T> {
     #[doc(hidden)]
     pub fn age(&mut self, index: usize) {
         assert!(index < self.capacity());
-        // SAFETY: below the capacity; exclusively borrowed.
+        // SAFETY: by the assertion below the capacity (`block-of-cells`).
         let word = unsafe { self.cell(index).word() };
         assert!(!word.has_any(), "the slot is in use");
         word.vacate(!self.mask);

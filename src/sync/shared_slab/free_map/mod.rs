@@ -249,7 +249,7 @@ impl FreeMap {
         for word in 0..words {
             let cells = (self.capacity - (word << BITS)).min(u64::BITS as usize);
             let bits = bits(word) & first_bits(cells);
-            // SAFETY: within the block, as above.
+            // SAFETY: by `map-block` there are `words` words, which no one else has yet.
             unsafe { self.words.add(word).write(AtomicU64::new(bits)) };
         }
         let mut listed = words;
@@ -264,7 +264,7 @@ impl FreeMap {
                     }
                 }
                 let place = self.offsets[level as usize] as usize + place;
-                // SAFETY: within the block, as above.
+                // SAFETY: by `map-block` each level has so many summaries, which no one else has yet.
                 unsafe { self.summaries.add(place).write(AtomicU64::new(bits)) };
             }
             listed = listing(listed);

@@ -617,7 +617,7 @@ impl<R: References> Class<R> {
 
     /// Whether the hand is not the array of the class itself.
     fn is_widened(&self) -> bool {
-        // SAFETY: the second place of the array.
+        // SAFETY: `entries` has more than one place.
         let first = unsafe { (&raw const self.entries).cast::<Entry<R>>().add(1) };
         self.bottom.get().as_ptr().cast_const() != first
     }
@@ -712,7 +712,7 @@ impl<R: References> Class<R> {
     /// Forgets the contents of the hand, for good: from now on each push reports that.
     pub(super) fn close_hand(&self) {
         self.discard();
-        // SAFETY: the place after the first entry.
+        // SAFETY: the top is a place of the hand, and so is the next one or the hand's end (`hand-places`).
         self.limit.set(unsafe { self.top.get().add(1) });
     }
 
@@ -1172,7 +1172,7 @@ impl<R: References> Header<R> {
     /// While the result is used the link does not change (`no-cycle`).
     #[inline(always)]
     pub(super) unsafe fn next(&self) -> &Option<Part<R>> {
-        // SAFETY: no one changes it (precondition).
+        // SAFETY: the link does not change while the result is used (precondition, `no-cycle`).
         unsafe { &*self.next.get() }
     }
 

@@ -98,7 +98,7 @@ impl<R: References> BufMut<R> {
 
     #[inline(always)]
     fn header(&self) -> &Header<R> {
-        // SAFETY: a mutable header keeps its core.
+        // SAFETY: the header is mutable (`header-state`), so its core and chunk stay (`core-stays`).
         unsafe { self.header.as_ref() }
     }
 
@@ -546,7 +546,7 @@ impl<R: References> Buf<R> {
 
     #[inline(always)]
     pub(super) fn header(&self) -> &Header<R> {
-        // SAFETY: a shared header keeps its core.
+        // SAFETY: the header is shared (`header-state`), so its core and chunk stay (`core-stays`).
         unsafe { self.0.header.as_ref() }
     }
 

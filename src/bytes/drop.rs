@@ -38,7 +38,7 @@ impl<R: References> ArenaCore<R> {
         // SAFETY: the caller's reference keeps it valid until the count is written.
         let it = unsafe { header.as_ref() };
         Self::tallies_of(it).dec_refs.add::<R>();
-        // SAFETY: the reference is counted out (precondition).
+        // SAFETY: the count says that this was the last reference, which the caller gives up.
         it.counts().subtract() && unsafe { Self::end(header) }
     }
 
@@ -54,7 +54,7 @@ impl<R: References> ArenaCore<R> {
         let it = unsafe { header.as_ref() };
         Self::tallies_of(it).dec_refs.add::<R>();
         if it.counts().subtract() {
-            // SAFETY: the reference is counted out (precondition).
+            // SAFETY: the count says that this was the last reference, which the caller gives up.
             unsafe { Self::end_quietly(header) };
         }
     }
@@ -66,7 +66,8 @@ impl<R: References> ArenaCore<R> {
     /// The conditions of [`end`](Self::end).
     #[inline(never)]
     unsafe fn end_quietly(header: NonNull<Header<R>>) {
-        // SAFETY: the same (precondition).
+        // SAFETY: the last reference of the header was counted out, and it is not used any more
+        // (precondition).
         unsafe { Self::end(header) };
     }
 
@@ -129,7 +130,8 @@ impl<R: References> ArenaCore<R> {
                 }
             }
             freed += 1;
-            // SAFETY: as above.
+            // SAFETY: the header keeps its core (`core-stays`), and has no reference, so its link is
+            // borrowed by no one (`no-cycle`).
             let next = unsafe { header.as_ref().next_mut() }.take();
             // SAFETY: no one else has it, and it has no link.
             unsafe { Self::give_back(header, header.as_ref().class_pointer()) };
@@ -167,7 +169,7 @@ impl<R: References> ArenaCore<R> {
     /// not used any more.
     #[inline(always)]
     unsafe fn give_back(header: NonNull<Header<R>>, class: NonNull<Class<R>>) {
-        // SAFETY: the same (precondition).
+        // SAFETY: the caller owns the header, which is not free, and is from this class (precondition).
         unsafe {
             if R::ATOMIC {
                 Self::give_back_to_owner(header, class);
@@ -272,7 +274,7 @@ impl<R: References> ArenaCore<R> {
         if it.class().is_closed() {
             return false;
         }
-        // SAFETY: as above.
+        // SAFETY: the class is not closed, and the header in it keeps its core (`core-stays`).
         let unfinished = unsafe { &it.class().core().as_ref().unfinished };
         let word = Word::linked(it.number(), Packing::NONE);
         it.counts().set_link(unfinished.replace(word));
@@ -299,7 +301,8 @@ impl<R: References> ArenaCore<R> {
             };
             // Before the rest of the chain is left on the list below.
             list.set(rest);
-            // SAFETY: taken off the list just now.
+            // SAFETY: it was taken off the list of returned headers, so nothing else has it
+            // (`back-in-use`).
             unsafe { self.make_free(header) };
             count += 1;
         }
@@ -364,7 +367,7 @@ impl<R: References> ArenaCore<R> {
     ///
     /// Called once; the caller does not use the core any more.
     pub(super) unsafe fn close(core: NonNull<Self>) {
-        // SAFETY: the same (precondition).
+        // SAFETY: called once, and the core is not used by the caller any more (precondition).
         unsafe {
             if R::ATOMIC {
                 Self::close_to_others(core);
@@ -442,12 +445,13 @@ impl<R: References> ArenaCore<R> {
             class.close();
             for mut taken in [class.arrived.replace(Word::EMPTY), class.returns.close()] {
                 while let Some((header, rest)) = it.next_returned(taken) {
-                    // SAFETY: the next one of what was taken just now.
+                    // SAFETY: it was taken off a list of returned headers, so nothing else has it
+                    // (`back-in-use`).
                     unsafe { it.make_free(header) };
                     taken = rest;
                 }
             }
-            // SAFETY: closed just now, and settled once.
+            // SAFETY: `close` has closed these returns; each class settles its own once.
             if unsafe { Returns::settle(NonNull::from(&class.returns), class.in_use()) } {
                 // SAFETY: this call is counted, too, so the core stays.
                 unsafe { Self::settled(core) };

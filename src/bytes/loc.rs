@@ -256,7 +256,7 @@ impl Buf {
             return Err(LocError::Closed);
         }
         if counts.serial() == 0 {
-            // SAFETY: a shared header keeps its core.
+            // SAFETY: the header is shared (`header-state`), so its core stays (`core-stays`).
             let serial = unsafe { self.core().as_ref() }.serials.next();
             let serial = serial.ok_or(LocError::TooMany)?;
             // Again: the source of the serials' memory may have used the buffer, or dropped the
@@ -319,7 +319,7 @@ impl Buf {
 
     fn held_by(self, loc: Loc) -> Loc {
         self.header().counts().hold();
-        // SAFETY: a shared header keeps its core.
+        // SAFETY: the header is shared (`header-state`), so its core stays (`core-stays`).
         let held = unsafe { &self.core().as_ref().held };
         held.set(held.get() + 1);
         // The position has the reference now.

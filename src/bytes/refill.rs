@@ -158,7 +158,7 @@ impl<R: References> ArenaCore<R> {
                 unsafe { class.push_all(headers) };
             }
         }
-        // SAFETY: this is the chunk.
+        // SAFETY: `it` is the record at `chunk`, which is on a list (`chunk-listed`).
         unsafe { it.relink(chunk) };
     }
 
@@ -191,7 +191,7 @@ impl<R: References> ArenaCore<R> {
     /// The header is from this class, made, free, and neither in the hand nor banked.
     #[inline]
     pub(super) unsafe fn push(&self, class: &Class<R>, header: NonNull<Header<R>>) {
-        // SAFETY: the same (precondition).
+        // SAFETY: a free header of this class that is neither in the hand nor banked (precondition).
         if unsafe { class.push(header) } {
             self.bank_some(class);
         }
@@ -514,7 +514,7 @@ impl<R: References> ArenaCore<R> {
         };
         let chunks = self.others(class).filter_map(idle);
         let chunk = chunks.max_by_key(room).filter(|it| room(it) > 0)?;
-        // SAFETY: as above.
+        // SAFETY: on a list, so it is valid (`chunk-listed`).
         let it = unsafe { chunk.as_ref() };
         Some((chunk, self.reuse_of(it, class.size())))
     }
@@ -564,7 +564,7 @@ impl<R: References> ArenaCore<R> {
         if other.unwrap_or(reuse.as_it_is) < least {
             return false;
         }
-        // SAFETY: it is idle.
+        // SAFETY: `best_idle` found it on a list of idle chunks of this core (`chunk-listed`).
         let mut blocks = unsafe { self.remove(chunk) };
         let mut unused = headers.map(|(headers, _)| headers);
         if let (Some(headers), Some(_)) = (&mut unused, other) {
@@ -635,7 +635,7 @@ impl<R: References> ArenaCore<R> {
             return None;
         }
         let next = way.idle_chunks().take(way.left);
-        // SAFETY: as above.
+        // SAFETY: on lists, so they are valid (`chunk-listed`).
         let next: usize = next.map(|it| unsafe { it.as_ref() }.bytes()).sum();
         let room = self.bytes_left() + next;
         if plan.bytes() <= room {
@@ -685,7 +685,7 @@ impl<R: References> ArenaCore<R> {
     /// The chunk is from this core, and idle.
     unsafe fn free_idle(&self, chunk: NonNull<Chunk<R>>) {
         self.counters().freed_chunks.add();
-        // SAFETY: the same (precondition).
+        // SAFETY: the chunk is from this core, and idle (precondition).
         drop(unsafe { self.remove(chunk) });
     }
 
@@ -702,7 +702,7 @@ impl<R: References> ArenaCore<R> {
                 let Some(chunk) = Chunk::list(class, State::Idle).next() else {
                     break;
                 };
-                // SAFETY: it is idle.
+                // SAFETY: it is on a list of idle chunks of this core (`chunk-listed`).
                 unsafe { self.free_idle(chunk) };
             }
         }
@@ -754,7 +754,7 @@ impl<R: References> Refused for Way<'_, R> {
         let chunk = self.idle_chunks().next().filter(|_| self.left > 0);
         if let Some(chunk) = chunk {
             self.left -= 1;
-            // SAFETY: it is idle.
+            // SAFETY: it is on a list of idle chunks of this core (`chunk-listed`).
             unsafe { self.core.free_idle(chunk) };
         }
         chunk.is_some()

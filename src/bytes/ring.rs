@@ -709,7 +709,7 @@ struct Entries<T> {
 
 // SAFETY: it owns its values, as an array of them would.
 unsafe impl<T: Send> Send for Entries<T> {}
-// SAFETY: by reference its values are read.
+// SAFETY: through a shared reference values are only lent as `&T` (`entry-places`).
 unsafe impl<T: Sync> Sync for Entries<T> {}
 
 impl<T> Entries<T> {
@@ -753,7 +753,7 @@ impl<T> Entries<T> {
     #[inline(always)]
     fn push(&mut self, value: T) -> Option<T> {
         if !self.is_full() {
-            // SAFETY: checked just now.
+            // SAFETY: `is_full` says that a place is without a value (`entry-numbers`).
             unsafe { self.push_within_capacity(value) };
             return None;
         }
@@ -815,7 +815,7 @@ impl<T> Entries<T> {
         }
         self.first += 1;
         self.next += 1;
-        // SAFETY: it has a value now.
+        // SAFETY: by `entry-places` the newest place has a value now; the ring is borrowed exclusively.
         unsafe { { newest }.as_mut() }
     }
 

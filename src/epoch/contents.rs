@@ -130,7 +130,7 @@ const CLASSES_OF_SMALL: [u8; SMALL / ALIGN + 1] = {
 /// The smallest class with buffers of at least `bytes` bytes, which are at most 2³⁰.
 pub(super) const fn class_of(bytes: usize) -> usize {
     if bytes <= SMALL {
-        // SAFETY: as just asked.
+        // SAFETY: `bytes` is at most `SMALL` (the condition).
         unsafe { class_of_small(bytes) }
     } else {
         computed_class_of(bytes)

@@ -36,11 +36,10 @@ use core::cell::{Cell, RefCell};
 use core::ops::Range;
 use core::ptr::NonNull;
 
-use super::table::{ChunkTable, Chunks};
+use super::table::{ChunkTable, Chunks, Shape};
 use crate::error::AllocError;
 use crate::key::{Key, MAX_SLOTS};
 use crate::raw::memory::Block;
-use crate::raw::packed::Packing;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
 use crate::slab::cell::CellPtr;
@@ -91,13 +90,14 @@ pub(crate) struct Supplies {
 /// # Errors
 ///
 /// When such a chunk passes the limits, or the source refuses.
-pub(crate) fn try_new<T>(
+pub(crate) fn try_new(
+    shape: Shape,
     shift: u32,
     touch_ahead: usize,
     source: &Source,
 ) -> Result<NonNull<GrowableHeader>, AllocError> {
-    let table = ChunkTable::try_new::<T>(shift, source)?;
-    let packing = CellPtr::<T>::packing(Packing::UNBOUNDED);
+    let table = ChunkTable::try_new(shape, shift, source)?;
+    let packing = shape.packing;
     let body = GrowableHeader {
         header: SlabHeader::new(FreeStack::empty(source.clone()), 0, packing, release),
         next_fresh: Cell::new(0),
@@ -162,8 +162,8 @@ impl GrowableHeader {
 
     /// Makes the chunks smaller if there is none, and they can be smaller. Returns the binary
     /// logarithm of their slots.
-    pub(crate) fn smaller_chunks<T>(&self) -> Option<u32> {
-        self.table.borrow_mut().make_chunks_smaller::<T>()
+    pub(crate) fn smaller_chunks(&self, shape: Shape) -> Option<u32> {
+        self.table.borrow_mut().make_chunks_smaller(shape)
     }
 
     /// Returns the number of chunks to add for `slots` free cells.
@@ -237,23 +237,22 @@ impl GrowableHeader {
         self.header.free() >= slots
     }
 
-    /// Adds chunks until `slots` cells are free. O(slots added), and O(free cells) more if some are
-    /// free.
+    /// Allocates the missing blocks for `slots` free cells; touches the chunks if `touch`. What was
+    /// allocated is to be [added](Self::add), also after an error.
     ///
-    /// The cells of a single chunk are fresh afterwards, and not stamped. Those of several chunks
-    /// are below all others on the stack. Nothing changes before everything is allocated, and
-    /// nothing is freed before the caller is consistent: the allocator may re-enter.
+    /// Nothing of the slab changes: the allocator may re-enter. The closures take what a helper has
+    /// allocated ahead. They are not type parameters, so this is compiled once.
     ///
     /// # Errors
     ///
-    /// If a limit is exceeded, before anything is allocated; or if the allocator refuses: blocks
-    /// that it allocated before are used.
-    pub(crate) fn grow<T>(
+    /// If a limit is exceeded, before anything is allocated; or if the allocator refuses.
+    #[cold]
+    pub(crate) fn gather(
         &self,
         slots: usize,
         touch: bool,
-        take_spare: impl FnOnce() -> Option<Block>,
-        take_array: impl Fn(Array, Layout) -> Option<Block>,
+        take_spare: &dyn Fn() -> Option<Block>,
+        take_array: &dyn Fn(Array, Layout) -> Option<Block>,
     ) -> (Supplies, Result<(), AllocError>) {
         let mut supplies = Supplies {
             spare: None,
@@ -262,21 +261,29 @@ impl GrowableHeader {
             stack: FreeStack::empty(self.source().clone()),
             origins: None,
         };
-        let result = self.gather(slots, touch, take_spare, take_array, &mut supplies);
-        let chunks = self.affordable(slots, &supplies);
-        if chunks > 0 {
-            self.add_chunks::<T>(chunks, &mut supplies);
-        }
+        let result = self.gather_to(slots, touch, take_spare, take_array, &mut supplies);
         (supplies, result)
     }
 
-    /// Allocates the missing blocks for `slots` free cells; touches the chunks if `touch`.
-    fn gather(
+    /// Adds as many of the chunks that are missing for `slots` free cells as there are supplies for.
+    /// O(slots added), and O(free cells) more if some are free.
+    ///
+    /// The cells of a single chunk are fresh afterwards, and not stamped. Those of several chunks
+    /// are below all others on the stack. Nothing is allocated or freed: the supplies are those that
+    /// were not used, and the blocks that were replaced, to be dropped once the slab is consistent.
+    pub(crate) fn add<T>(&self, slots: usize, supplies: &mut Supplies) {
+        let chunks = self.affordable(slots, supplies);
+        if chunks > 0 {
+            self.add_chunks::<T>(chunks, supplies);
+        }
+    }
+
+    fn gather_to(
         &self,
         slots: usize,
         touch: bool,
-        take_spare: impl FnOnce() -> Option<Block>,
-        take_array: impl Fn(Array, Layout) -> Option<Block>,
+        take_spare: &dyn Fn() -> Option<Block>,
+        take_array: &dyn Fn(Array, Layout) -> Option<Block>,
         supplies: &mut Supplies,
     ) -> Result<(), AllocError> {
         let mut take_spare = Some(take_spare);
@@ -581,7 +588,7 @@ mod tests {
 
     #[test]
     fn growth_past_the_last_key_is_an_error() {
-        let header = try_new::<()>(4, 0, &Source::GLOBAL).unwrap();
+        let header = try_new(Shape::of::<()>(), 4, 0, &Source::GLOBAL).unwrap();
         // SAFETY: just made, and not shared.
         unsafe {
             let body = header.as_ref();
@@ -595,8 +602,7 @@ mod tests {
                 limit: chunks << 4,
             };
             assert_eq!(body.chunks_wanted(chunks << 4), Ok(0));
-            let (left_over, result) =
-                body.grow::<()>((chunks << 4) + 1, false, || None, |_, _| None);
+            let (left_over, result) = body.gather((chunks << 4) + 1, false, &|| None, &|_, _| None);
             assert_eq!(result, Err(too_many));
             drop(left_over);
             assert!(body.chunks_wanted(usize::MAX).is_err());

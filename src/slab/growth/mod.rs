@@ -17,6 +17,7 @@ use crate::error::AllocError;
 #[cfg(feature = "std")]
 use crate::key::Key;
 use crate::key::MAX_SLOTS;
+#[cfg(feature = "std")]
 use crate::raw::chunk;
 use crate::raw::memory::{self, Block};
 #[cfg(feature = "std")]
@@ -26,7 +27,8 @@ use crate::slab::cells::Cells;
 use crate::slab::growable::Growable;
 #[cfg(feature = "std")]
 use crate::slab::growth::ahead::Ahead;
-use crate::slab::growth::growable_header::{Array, GrowableHeader};
+use crate::slab::growth::growable_header::{Array, GrowableHeader, Supplies};
+use crate::slab::growth::table::Shape;
 use crate::slab::header::{close, unallocated};
 use crate::slab::{TrackedSlab, claim, sent};
 #[cfg(doc)]
@@ -178,7 +180,7 @@ impl<T> TrackedSlab<T, Growable> {
     #[cfg(feature = "std")]
     pub(crate) fn try_build_ahead(&mut self, count: usize) -> Result<(), AllocError> {
         let shift = self.memory.shift.get();
-        let layout = chunk::layout(CellPtr::<T>::LAYOUT, 1 << shift)?;
+        let layout = Shape::of::<T>().chunk(shift)?;
         let numbers = MAX_SLOTS >> shift;
         let slots = count.saturating_mul(1 << shift);
         if growable_header::chunks_for(slots, layout, shift, numbers, 0)? > 0 {
@@ -262,7 +264,7 @@ impl Growable {
         loop {
             // The allocator may use the slab. So look for a free cell after
             // each call, even after a refusal.
-            let header = self.growable_header::<T>()?;
+            let header = self.growable_header(const { Shape::of::<T>() })?;
             if let Some(place) = claim(self).or_else(|| self.claim_fresh()) {
                 return Ok(place);
             }
@@ -284,11 +286,11 @@ impl Growable {
         }
         if self.header.get() == unallocated() {
             let shift = self.shift.get();
-            let layout = chunk::layout(CellPtr::<T>::LAYOUT, 1 << shift)?;
+            let layout = Shape::of::<T>().chunk(shift)?;
             let numbers = MAX_SLOTS >> shift;
             growable_header::chunks_for(additional, layout, shift, numbers, 0)?;
         }
-        let header = self.growable_header::<T>()?;
+        let header = self.growable_header(const { Shape::of::<T>() })?;
         // SAFETY: `growable_header` made it, and it stays until the slab is dropped.
         let body = unsafe { header.as_ref() };
         let result = loop {
@@ -329,19 +331,27 @@ impl Growable {
     }
 
     /// Returns the header, and creates it if there is none yet.
-    fn growable_header<T>(&self) -> Result<NonNull<GrowableHeader>, AllocError> {
+    #[inline]
+    fn growable_header(&self, shape: Shape) -> Result<NonNull<GrowableHeader>, AllocError> {
         if self.header.get() == unallocated() {
-            let made =
-                growable_header::try_new::<T>(self.shift.get(), self.touch_ahead, &self.source);
-            if self.header.get() == unallocated() {
-                self.header.set(made?.cast());
-            } else if let Ok(made) = made {
-                // The allocator has used this slab.
-                // SAFETY: made above, not shared, and without a cell.
-                unsafe { close(made.cast(), 0, 0) };
-            }
+            self.try_make_header(shape)?;
         }
         Ok(self.header.get().cast())
+    }
+
+    /// Creates the header, unless the allocator does so by using this slab.
+    #[cold]
+    #[inline(never)]
+    fn try_make_header(&self, shape: Shape) -> Result<(), AllocError> {
+        let shift = self.shift.get();
+        let made = growable_header::try_new(shape, shift, self.touch_ahead, &self.source);
+        if self.header.get() == unallocated() {
+            self.header.set(made?.cast());
+        } else if let Ok(made) = made {
+            // SAFETY: made above, not shared, and without a cell.
+            unsafe { close(made.cast(), 0, 0) };
+        }
+        Ok(())
     }
 
     /// Adds chunks until `slots` cells are free, and touches them if `touch`. Returns whether a
@@ -355,31 +365,55 @@ impl Growable {
         // SAFETY: `growable_header` made it, and it stays until the slab is dropped.
         let body = unsafe { header.as_ref() };
         loop {
-            let (mut left_over, result) = body.grow::<T>(
-                slots,
-                touch,
-                || self.take_ahead(),
-                |array, layout| self.take_array_ahead(array, layout),
-            );
-            let is_other = result.is_err_and(|error| self.take_smaller_chunks::<T>(body, error));
-            self.note_growth(body);
+            let (mut left_over, result) = self.gather(body, slots, touch);
+            body.add::<T>(slots, &mut left_over);
+            let shape = const { Shape::of::<T>() };
+            let is_other = result.is_err_and(|error| self.take_smaller_chunks(shape, body, error));
             let built = left_over.built;
-            for array in [Array::Stack, Array::Table] {
-                if let Some(block) = left_over.take_array(array) {
-                    self.free(array, block);
-                }
-            }
-            drop(left_over);
+            self.settle(body, left_over);
             if !is_other {
                 return (built, result);
             }
         }
     }
 
+    /// Notes a growth, and frees what it has left over. A source of the user's may run.
+    #[cold]
+    #[inline(never)]
+    fn settle(&self, body: &GrowableHeader, mut left_over: Supplies) {
+        self.note_growth(body);
+        for array in [Array::Stack, Array::Table] {
+            if let Some(block) = left_over.take_array(array) {
+                self.free(array, block);
+            }
+        }
+    }
+
+    /// Allocates the missing blocks for `slots` free cells, or takes those that the helper has: see
+    /// [`GrowableHeader::gather`].
+    #[cold]
+    #[inline(never)]
+    fn gather(
+        &self,
+        body: &GrowableHeader,
+        slots: usize,
+        touch: bool,
+    ) -> (Supplies, Result<(), AllocError>) {
+        body.gather(slots, touch, &|| self.take_ahead(), &|array, layout| {
+            self.take_array_ahead(array, layout)
+        })
+    }
+
     /// Makes chunks smaller if a growth was refused by the source, there is no chunk, the helper has
     /// none either, and no option has set their size. Returns `false` otherwise.
     #[cold]
-    pub(super) fn take_smaller_chunks<T>(&self, body: &GrowableHeader, error: AllocError) -> bool {
+    #[inline(never)]
+    pub(super) fn take_smaller_chunks(
+        &self,
+        shape: Shape,
+        body: &GrowableHeader,
+        error: AllocError,
+    ) -> bool {
         #[cfg(feature = "std")]
         if self.ahead.is_some() {
             return false;
@@ -391,7 +425,7 @@ impl Growable {
         if is_a_limit || !self.is_any_size {
             return false;
         }
-        let smaller = body.smaller_chunks::<T>();
+        let smaller = body.smaller_chunks(shape);
         smaller.inspect(|&shift| self.shift.set(shift)).is_some()
     }
 

@@ -39,6 +39,7 @@ use crate::error::AllocError;
 use crate::key::{Key, MAX_SLOTS};
 use crate::raw::chunk;
 use crate::raw::memory::Block;
+use crate::raw::packed::Packing;
 use crate::raw::source::Source;
 use crate::raw::touch::{PAGE, touch};
 use crate::slab::cell::{CellPtr, stamp_all};
@@ -113,6 +114,35 @@ pub(crate) const fn grain<T>() -> u32 {
     }
 }
 
+/// What cold code needs to know of the cells of a type. It takes this instead of the type, and is
+/// compiled once in a program, not once for each type of values.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    cell: Layout,
+    grain: u32,
+    /// How numbers of cells share words on the return stack.
+    pub(super) packing: Packing,
+}
+
+impl Shape {
+    pub(crate) const fn of<T>() -> Self {
+        Shape {
+            cell: CellPtr::<T>::LAYOUT,
+            grain: grain::<T>(),
+            packing: CellPtr::<T>::packing(Packing::UNBOUNDED),
+        }
+    }
+
+    /// The layout of a chunk of `1 << shift` cells.
+    ///
+    /// # Errors
+    ///
+    /// When it passes the limits.
+    pub(crate) fn chunk(self, shift: u32) -> Result<Layout, AllocError> {
+        chunk::layout(self.cell, 1 << shift)
+    }
+}
+
 /// The value of `filled_to` if no chunk is being filled.
 const FILLED: usize = usize::MAX;
 
@@ -146,13 +176,13 @@ impl ChunkTable {
     /// Entries that the first table has room for.
     const FIRST_ROOM: usize = 8;
 
-    /// A table of no chunks, for chunks of `1 << shift` cells of `T`, which is at
+    /// A table of no chunks, for chunks of `1 << shift` cells of this shape, which is at
     /// least a grain.
     ///
     /// # Errors
     ///
     /// When such a chunk passes the limits.
-    pub(super) fn try_new<T>(shift: u32, source: &Source) -> Result<Self, AllocError> {
+    pub(super) fn try_new(shape: Shape, shift: u32, source: &Source) -> Result<Self, AllocError> {
         Ok(ChunkTable {
             origins: Block::dangling(Layout::new::<[*mut u8; 0]>()),
             source: source.clone(),
@@ -163,8 +193,8 @@ impl ChunkTable {
             unstamped: 0,
             filled_to: FILLED,
             shift,
-            repeat: shift - const { grain::<T>() },
-            layout: chunk::layout(CellPtr::<T>::LAYOUT, 1 << shift)?,
+            repeat: shift - shape.grain,
+            layout: shape.chunk(shift)?,
         })
     }
 
@@ -174,13 +204,13 @@ impl ChunkTable {
 
     /// Makes the chunks of a table without chunks a quarter as large, but not smaller than a grain.
     /// Returns the binary logarithm of their slots, or `None` if nothing has changed.
-    pub(super) fn make_chunks_smaller<T>(&mut self) -> Option<u32> {
-        let grain = const { grain::<T>() };
+    pub(super) fn make_chunks_smaller(&mut self, shape: Shape) -> Option<u32> {
+        let grain = shape.grain;
         if self.numbers > 0 || self.shift == grain {
             return None;
         }
         let shift = self.shift.saturating_sub(2).max(grain);
-        self.layout = chunk::layout(CellPtr::<T>::LAYOUT, 1 << shift).ok()?;
+        self.layout = shape.chunk(shift).ok()?;
         self.shift = shift;
         self.repeat = shift - grain;
         Some(shift)
@@ -742,7 +772,7 @@ mod tests {
 
     /// A table of `numbers` chunks, of which those in `used` have a value.
     fn table(numbers: usize, used: &[usize]) -> ChunkTable {
-        let mut table = ChunkTable::try_new::<u8>(SHIFT, &Source::GLOBAL).unwrap();
+        let mut table = ChunkTable::try_new(Shape::of::<u8>(), SHIFT, &Source::GLOBAL).unwrap();
         for number in 0..numbers {
             assert_eq!(grow(&mut table), number);
         }

@@ -255,7 +255,8 @@ macro_rules! __serialize_key {
             where
                 D: $crate::__impl::Deserializer<'de>,
             {
-                let __data: $crate::KeyData = $crate::__impl::Deserialize::deserialize(__deserializer)?;
+                let __data: $crate::KeyData =
+                    $crate::__impl::Deserialize::deserialize(__deserializer)?;
                 $crate::__impl::Result::Ok($crate::__impl::From::from(__data))
             }
         }

@@ -412,9 +412,9 @@ macro_rules! slab_adapter {
             pointer_ops: $ops,
         }
 
-        impl<$($generic),*> ::core::marker::Copy for $name<$($generic),*> $($where)* {}
+        impl<$($generic),*> $crate::__core::marker::Copy for $name<$($generic),*> $($where)* {}
 
-        impl<$($generic),*> ::core::clone::Clone for $name<$($generic),*> $($where)* {
+        impl<$($generic),*> $crate::__core::clone::Clone for $name<$($generic),*> $($where)* {
             #[inline]
             fn clone(&self) -> Self {
                 *self
@@ -438,9 +438,9 @@ macro_rules! slab_adapter {
                 __link: <Self::LinkOps as $crate::intrusive::intrusive_collections::LinkOps>::LinkPtr,
             ) -> *const <Self::PointerOps as $crate::intrusive::intrusive_collections::PointerOps>::Value
             {
-                let __link: ::core::ptr::NonNull<$link> = __link;
-                let __link: *const ::core::primitive::u8 = __link.as_ptr().cast_const().cast();
-                let __offset = ::core::mem::offset_of!($value, $($field).+);
+                let __link: $crate::__core::ptr::NonNull<$link> = __link;
+                let __link: *const $crate::__core::primitive::u8 = __link.as_ptr().cast_const().cast();
+                let __offset = $crate::__core::mem::offset_of!($value, $($field).+);
                 // SAFETY: the link is that field of a value (precondition).
                 let __value: *const $value = unsafe { __link.sub(__offset) }.cast();
                 __value
@@ -459,7 +459,7 @@ macro_rules! slab_adapter {
                 // SAFETY: the value exists (precondition), and so does its field.
                 unsafe {
                     let __link: *const $link = &raw const (*__value).$($field).+;
-                    ::core::ptr::NonNull::new_unchecked(__link.cast_mut())
+                    $crate::__core::ptr::NonNull::new_unchecked(__link.cast_mut())
                 }
             }
 
@@ -529,7 +529,7 @@ macro_rules! slab_adapter {
             }
         }
 
-        impl<$($generic),*> ::core::default::Default for $name<$($generic),*> $($where)* {
+        impl<$($generic),*> $crate::__core::default::Default for $name<$($generic),*> $($where)* {
             #[inline]
             fn default() -> Self {
                 Self::NEW
@@ -561,3 +561,32 @@ macro_rules! slab_adapter {
         $crate::slab_adapter! { @pointer [$(#[$attribute])*] [$visibility] $name [] = $($rest)* }
     };
 }
+
+/// The adapter's `unsafe` code names nothing that the caller's crate can replace:
+///
+/// ```
+/// #![forbid(unsafe_code)]
+/// extern crate self as core;
+/// pub use std::{clone, default, marker, primitive, ptr};
+/// #[macro_export]
+/// macro_rules! zero { ($($any:tt)*) => { 0 } }
+/// pub mod mem { pub use crate::zero as offset_of; }
+///
+/// use flatslab::{BoundedSlab, slab_adapter};
+/// use intrusive_collections::{LinkedList, LinkedListLink};
+///
+/// #[repr(C)]
+/// struct Order { name: String, link: LinkedListLink }
+/// slab_adapter!(Orders<'s> = &'s BoundedSlab<Order>: Order { link => LinkedListLink });
+///
+/// fn main() {
+///     let slab = BoundedSlab::with_capacity(1);
+///     let mut list = LinkedList::new(Orders::new(&slab));
+///     let order = Order { name: "first".to_string(), link: LinkedListLink::new() };
+///     list.push_back(slab.insert(order).ok().unwrap().into_box());
+///     assert_eq!(list.front().get().unwrap().name, "first");
+/// }
+/// ```
+#[cfg(doctest)]
+#[derive(Debug)]
+pub struct NamesOfTheCaller;

@@ -249,6 +249,10 @@ pub mod sync;
 #[doc(hidden)]
 pub mod unsizing;
 
+// For macros: a crate may have another crate, or itself, under the name `core`.
+#[doc(hidden)]
+pub use core as __core;
+
 #[cfg(feature = "alloc")]
 pub use builder::Builder;
 /// The short name of [`FullError`].

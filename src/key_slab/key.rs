@@ -417,32 +417,32 @@ macro_rules! key_type {
 
             /// Returns `true` if this is [`NONE`](Self::NONE).
             #[inline]
-            $visibility const fn is_none(self) -> ::core::primitive::bool {
+            $visibility const fn is_none(self) -> $crate::__core::primitive::bool {
                 self.0.is_none()
             }
 
             /// Returns `true` if this is any key except [`NONE`](Self::NONE).
             #[inline]
-            $visibility const fn is_some(self) -> ::core::primitive::bool {
+            $visibility const fn is_some(self) -> $crate::__core::primitive::bool {
                 self.0.is_some()
             }
 
             /// Returns the index of the slot, for tables with an entry for each slot.
             #[inline]
-            $visibility const fn index(self) -> ::core::primitive::usize {
+            $visibility const fn index(self) -> $crate::__core::primitive::usize {
                 self.0.index()
             }
 
             /// Returns the bits of the key, to store or send them: below 2³⁰, and `u32::MAX` for
             /// `NONE`.
             #[inline]
-            $visibility const fn into_raw(self) -> ::core::primitive::u32 {
+            $visibility const fn into_raw(self) -> $crate::__core::primitive::u32 {
                 self.0.into_raw()
             }
 
             /// Creates a key from any bits.
             #[inline]
-            $visibility const fn from_raw(__raw: ::core::primitive::u32) -> Self {
+            $visibility const fn from_raw(__raw: $crate::__core::primitive::u32) -> Self {
                 $name($crate::Key::from_raw(__raw))
             }
         }
@@ -453,14 +453,14 @@ macro_rules! key_type {
         impl $name {
             /// Returns the index of the slot, for tables with an entry for each slot.
             #[inline]
-            $visibility const fn index(self) -> ::core::primitive::usize {
+            $visibility const fn index(self) -> $crate::__core::primitive::usize {
                 self.0.index()
             }
 
             /// Returns the generation. It is greater than that of every earlier value of the slot,
             /// unless generations wrap.
             #[inline]
-            $visibility const fn generation(self) -> ::core::primitive::u32 {
+            $visibility const fn generation(self) -> $crate::__core::primitive::u32 {
                 self.0.generation()
             }
 
@@ -468,16 +468,16 @@ macro_rules! key_type {
             /// key has the bits `u64::MAX`. Where pointers have 32 bits, `as usize` loses the
             /// generation.
             #[inline]
-            $visibility const fn into_raw(self) -> ::core::primitive::u64 {
+            $visibility const fn into_raw(self) -> $crate::__core::primitive::u64 {
                 self.0.into_raw()
             }
 
             /// Creates the key with these bits. Returns `None` if no key has them.
             #[inline]
-            $visibility const fn from_raw(__raw: ::core::primitive::u64) -> ::core::option::Option<Self> {
+            $visibility const fn from_raw(__raw: $crate::__core::primitive::u64) -> $crate::__core::option::Option<Self> {
                 match $crate::GenKey::from_raw(__raw) {
-                    ::core::option::Option::Some(__key) => ::core::option::Option::Some($name(__key)),
-                    ::core::option::Option::None => ::core::option::Option::None,
+                    $crate::__core::option::Option::Some(__key) => $crate::__core::option::Option::Some($name(__key)),
+                    $crate::__core::option::Option::None => $crate::__core::option::Option::None,
                 }
             }
         }
@@ -485,22 +485,22 @@ macro_rules! key_type {
     (@declare [$(#[$attribute:meta])*] [$visibility:vis] $name:ident, $inner:ty) => {
         $(#[$attribute])*
         #[derive(
-            ::core::clone::Clone,
-            ::core::marker::Copy,
-            ::core::cmp::PartialEq,
-            ::core::cmp::Eq,
-            ::core::hash::Hash,
-            ::core::cmp::PartialOrd,
-            ::core::cmp::Ord,
-            ::core::fmt::Debug,
+            $crate::__core::clone::Clone,
+            $crate::__core::marker::Copy,
+            $crate::__core::cmp::PartialEq,
+            $crate::__core::cmp::Eq,
+            $crate::__core::hash::Hash,
+            $crate::__core::cmp::PartialOrd,
+            $crate::__core::cmp::Ord,
+            $crate::__core::fmt::Debug,
         )]
         #[repr(transparent)]
         $visibility struct $name($inner);
 
         /// Prints the wrapped key.
-        impl ::core::fmt::Display for $name {
-            fn fmt(&self, __f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                ::core::fmt::Display::fmt(&self.0, __f)
+        impl $crate::__core::fmt::Display for $name {
+            fn fmt(&self, __f: &mut $crate::__core::fmt::Formatter<'_>) -> $crate::__core::fmt::Result {
+                $crate::__core::fmt::Display::fmt(&self.0, __f)
             }
         }
 
@@ -518,14 +518,14 @@ macro_rules! key_type {
             }
         }
 
-        impl ::core::convert::From<$inner> for $name {
+        impl $crate::__core::convert::From<$inner> for $name {
             #[inline]
             fn from(__key: $inner) -> Self {
                 $name(__key)
             }
         }
 
-        impl ::core::convert::From<$name> for $inner {
+        impl $crate::__core::convert::From<$name> for $inner {
             #[inline]
             fn from(__key: $name) -> Self {
                 __key.0

@@ -481,8 +481,8 @@ impl<P: Part> SlabGroup<P> {
     ///
     /// If nothing was changed since the last checkpoint, in particular after a
     /// [`rewind`](Self::rewind), this returns the last checkpoint again. So a frame that is repeated
-    /// may take its checkpoint as it did the first time. A value that was borrowed mutably counts as
-    /// changed.
+    /// may take its checkpoint as it did the first time. What is logged counts as changed: a value
+    /// that was borrowed mutably, the slot of a vacant entry, all slots after `clear`.
     ///
     /// # Complexity
     ///
@@ -516,7 +516,7 @@ impl<P: Part> SlabGroup<P> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the allocator refuses; nothing has changed then.
+    /// Returns an error if the allocator refuses; no value and no checkpoint has changed then.
     ///
     /// # Examples
     ///
@@ -558,8 +558,8 @@ impl<P: Part> SlabGroup<P> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the bytes would exceed `isize::MAX`, or if the allocator refuses; nothing
-    /// has changed then.
+    /// Returns an error if the bytes would exceed `isize::MAX`, or if the allocator refuses; no value
+    /// and no checkpoint has changed then.
     ///
     /// # Examples
     ///
@@ -717,7 +717,7 @@ impl<P: Part> SlabGroup<P> {
     ///
     /// # Complexity
     ///
-    /// O(changes that are logged + used slots).
+    /// O(changes that are logged + checkpoints + used slots).
     ///
     /// ```
     /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
@@ -922,6 +922,7 @@ mod tests {
                     slab.keep_last(kept);
                 }
                 (4, _) if below(8) == 0 => slab.clear(),
+                (4, _) if below(4) == 0 => slab.shrink_to_fit(),
                 (5, _) => slab.retain(|_, value| value % 5 > 0),
                 (6..=8, Some(key)) => assert!(slab.try_remove(key).is_ok()),
                 (9..=11, Some(key)) => slab[key] = step,

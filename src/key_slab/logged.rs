@@ -312,8 +312,9 @@ impl<T: Copy, K: SlabKey, S: Storage> LoggedSlab<T, K, S> {
     /// Reserves memory for at least `additional` more values, for their stamps, and in the log for
     /// those of them that will be in slots that are free now.
     ///
-    /// The next `additional` insertions then allocate nothing, if no checkpoint is taken before them.
-    /// [`try_reserve_changes`](Logged::try_reserve_changes) reserves for the time after it.
+    /// The next `additional` insertions then allocate nothing, if no checkpoint is taken and nothing
+    /// else is changed before them. [`try_reserve_changes`](Logged::try_reserve_changes) reserves for
+    /// more.
     ///
     /// # Complexity
     ///

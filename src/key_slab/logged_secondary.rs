@@ -563,6 +563,7 @@ mod tests {
                         world.keep_last(kept);
                     }
                     (3, _) if below(8) == 0 => entries.clear(),
+                    (3, _) if below(4) == 0 => world.shrink_to_fit(),
                     (4, _) => entries.prune(slab),
                     (5, _) => entries.iter_mut().take(3).for_each(|(_, it)| *it = step),
                     (6 | 7, Some(key)) => drop(entries.try_remove(key)),

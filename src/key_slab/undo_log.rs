@@ -21,8 +21,8 @@
 //!   where they were, at the bottom of the stack, and their slots do not have the current stamp;
 //!   the slots of all indices above have it. The log has the `n` in the order in which they were
 //!   popped.
-//! * `stamped-slots`: there is a stamp for each used slot. No slot has the current stamp when it
-//!   begins.
+//! * `stamped-slots`: there is a stamp for each slot that is used, or was used at a mark. No slot has
+//!   the current stamp when it begins.
 //! * `kept-capacity`: the capacity of the slab never falls, so each slot that was used at a mark is
 //!   below it. A slot that was used at the last mark and is not any more is in the log after it.
 
@@ -193,6 +193,7 @@ impl<T: Copy> UndoLog<T> {
             if index < self.stamps.len() {
                 self.stamps.set(index, self.stamp);
             } else {
+                assert!(index == self.stamps.len(), "stamped-slots");
                 self.stamps.push(self.stamp);
             }
         }
@@ -235,12 +236,15 @@ impl<T: Copy> UndoLog<T> {
         self.marks.try_reserve(marks)
     }
 
-    /// Frees the memory that no change, no mark and no used slot needs, except for the stamps of
-    /// `stamped` slots. Keeps it if the source refuses the smaller block.
+    /// Frees the memory that no change, no mark and no slot needs that is used or was at a mark
+    /// (`stamped-slots`), except for the stamps of `stamped` slots. Keeps it if the source refuses the
+    /// smaller block. O(marks), and what is copied.
     pub(super) fn shrink_to_fit(&mut self, used: usize, stamped: usize) {
         self.changes.shrink_to_fit();
         self.values.shrink_to_fit();
         self.marks.shrink_to_fit();
+        let marks = (0..self.marks.len()).filter_map(|at| self.marks.get(at));
+        let used = marks.fold(used, |most, mark| most.max(mark.numbers.used as usize));
         self.stamps.truncate(used);
         self.stamps.shrink_to(stamped);
     }
@@ -383,6 +387,10 @@ impl<T: Copy> UndoLog<T> {
             assert!(slots.insert(change.index), "logged-once: twice");
             assert!(self.is_logged(change.index as usize), "logged-once: stamp");
             assert!(change.index < mark.numbers.used, "logged-once: not used");
+        }
+        for mark in (0..self.marks.len()).filter_map(|at| self.marks.get(at)) {
+            let used = mark.numbers.used as usize;
+            assert!(self.stamps.len() >= used, "stamped-slots: at a mark");
         }
         for index in 0..mark.numbers.used {
             let is_logged = self.is_logged(index as usize);

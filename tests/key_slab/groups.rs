@@ -1,7 +1,8 @@
 //! Slabs that are rewound together, against clones of all of them for each checkpoint.
 
 use flatslab::key_slab::{
-    ChangeError, Checkpoint, LoggedSecondary, LoggedSlab, RewindError, SecondarySlab, SlabGroup,
+    ChangeError, Checkpoint, CheckpointSlab, LoggedSecondary, LoggedSlab, RewindError,
+    SecondarySlab, SlabGroup,
 };
 use flatslab::{BoundedKeySlab, GenKey, KeySlab, key_type};
 use proptest::prelude::*;
@@ -155,6 +156,7 @@ fn run(program: &[(u8, u8)]) {
                 kept.drain(..kept.len() - count);
                 world.keep_last(count);
             }
+            16 if which % 4 == 0 => world.shrink_to_fit(),
             _ => {
                 let gave = change(&mut world, (step, which));
                 if let Some(last) = kept.last_mut() {
@@ -349,6 +351,44 @@ fn a_log_that_is_shrunk_has_what_it_needs() {
         stamps,
         "a bounded slab has stamps for all slots"
     );
+}
+
+/// `clear` ends the use of slots that a rewind uses again.
+#[test]
+fn a_log_that_is_shrunk_while_no_slot_is_used_has_the_stamps_of_its_checkpoints() {
+    let mut slab = CheckpointSlab::<u64>::new();
+    let first = slab.insert(7);
+    let checkpoint = slab.checkpoint();
+    slab.clear();
+    slab.shrink_to_fit();
+    slab.rewind(checkpoint);
+    assert_eq!(slab.try_get_mut(first), Ok(&mut 7));
+    for _ in 0..2 {
+        let (one, two) = (slab.insert(8), slab.insert(9));
+        slab.remove(first);
+        slab.remove(one);
+        slab.remove(two);
+        slab.rewind(checkpoint);
+        assert!(slab.iter().eq([(first, &7)]));
+    }
+
+    let mut world = SlabGroup::from((Bodies::with_key(), Entries::new()));
+    let (bodies, entries) = world.parts_mut();
+    let keys = [0, 1, 2].map(|number| bodies.insert(number));
+    entries.insert(bodies, keys[0], 0);
+    let checkpoint = world.checkpoint();
+    world.parts_mut().1.clear();
+    world.shrink_to_fit();
+    for _ in 0..3 {
+        world.rewind(checkpoint);
+        let (bodies, entries) = world.parts_mut();
+        assert!(entries.iter().eq([(keys[0], &0)]));
+        keys[1..]
+            .iter()
+            .for_each(|&key| assert_eq!(entries.insert(bodies, key, 1), None));
+        keys.iter()
+            .for_each(|&key| assert!(entries.try_remove(key).is_ok()));
+    }
 }
 
 #[test]

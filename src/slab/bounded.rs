@@ -11,11 +11,12 @@ use crate::raw::packed::Packing;
 use crate::raw::report::Report;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
-use crate::slab::cell::{self, CellPtr, Place};
+use crate::slab::cell::{CellPtr, Place};
 use crate::slab::cells::{Cells, SlabMemory, claim};
 #[cfg(doc)]
 use crate::slab::header;
 use crate::slab::header::SlabHeader;
+use crate::slab::shape::stamp_all;
 use crate::slab::slot::{Slot, VacantSlot};
 use crate::slab::{Memory, TrackedSlab, sent};
 
@@ -96,7 +97,7 @@ impl Bounded {
         // SAFETY: laid out for that many cells, which are unused. Each is free
         // and pushed once; that touches every page of the stack too.
         unsafe {
-            cell::stamp_all::<T>(block.start(), capacity, Key::from_raw);
+            stamp_all::<T>(block.start(), capacity, Key::from_raw);
             stack.refill(chunk::cells(block.start(), CellPtr::<T>::SIZE, capacity).map(Some));
         }
         let header = SlabHeader::new(stack, capacity, packing::<T>(capacity), release);
@@ -203,7 +204,7 @@ impl Bounded {
         // SAFETY: those cells are committed, and not in use.
         unsafe {
             let key = |local| Key::from_raw(first as u32 + local);
-            cell::stamp_all::<T>(start, count, key);
+            stamp_all::<T>(start, count, key);
             self.bound.set(end);
             Ok(chunk::cells(start, size, count))
         }

@@ -44,7 +44,6 @@
 //!   shrink the slab, unless its cell cannot be free.
 
 use core::alloc::Layout;
-use core::cell::Cell;
 use core::marker::PhantomData;
 use core::mem::{MaybeUninit, transmute};
 use core::ptr::NonNull;
@@ -52,7 +51,6 @@ use core::ptr::NonNull;
 use super::header::{self, SlabHeader};
 use super::state::{Stamp, State};
 use crate::key::Key;
-use crate::raw::chunk;
 use crate::raw::packed::{Packing, Word};
 use crate::raw::poison::{move_out, poison};
 
@@ -96,7 +94,7 @@ impl<T> CellPtr<T> {
     } else {
         size_of::<u32>()
     };
-    const STAMP_OFFSET: usize = if Self::VALUE_FIRST {
+    pub(super) const STAMP_OFFSET: usize = if Self::VALUE_FIRST {
         Self::ROOM.next_multiple_of(align_of::<Stamp>())
     } else {
         0
@@ -196,6 +194,7 @@ impl<T> CellPtr<T> {
     /// # Safety
     ///
     /// The cell is allocated and stamped.
+    #[cfg(any(test, fuzzing, feature = "intrusive-collections"))]
     #[inline(always)]
     pub(crate) unsafe fn key(self) -> Key {
         // SAFETY: the cell is stamped (precondition); by `stamp-apart` the borrow meets no other.
@@ -207,7 +206,7 @@ impl<T> CellPtr<T> {
     ///
     /// # Safety
     ///
-    /// As for [`key`](Self::key); nothing writes to the key at the same time.
+    /// The cell is allocated and stamped; nothing writes to the key at the same time.
     #[inline(always)]
     pub(crate) unsafe fn shared_key(self) -> Key {
         // SAFETY: the cell is stamped, and nothing writes to the key (precondition); a place of the key
@@ -285,26 +284,6 @@ impl<T> CellPtr<T> {
     pub(crate) unsafe fn is_free(self) -> bool {
         // SAFETY: the cell is stamped (precondition); by `stamp-apart` the borrow meets no other.
         unsafe { self.stamp().as_ref().state.get() == State::FREE }
-    }
-}
-
-/// Stamps all cells of a chunk as free, with the keys that `key` returns for their indices. Raw
-/// writes: the stamps are uninitialised before.
-///
-/// # Safety
-///
-/// The block that starts at `start` has room for `slots` cells of `T`, which
-/// are unused.
-pub(crate) unsafe fn stamp_all<T>(start: NonNull<u8>, slots: usize, key: impl Fn(u32) -> Key) {
-    // SAFETY: the block has room for `slots` unused cells (precondition); the layout
-    // aligns them.
-    unsafe {
-        for (index, cell) in chunk::cells(start, CellPtr::<T>::SIZE, slots).enumerate() {
-            CellPtr::<T>::new(cell).stamp().write(Stamp {
-                key: Cell::new(key(index as u32)),
-                state: Cell::new(State::FREE),
-            });
-        }
     }
 }
 
@@ -1023,6 +1002,8 @@ impl<T> Live<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::raw::chunk;
+    use crate::slab::shape::stamp_all;
 
     #[repr(align(64))]
     struct Line;

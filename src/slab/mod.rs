@@ -9,7 +9,7 @@
 //! | file | content |
 //! |---|---|
 //! | `slot.rs`, `slot_box.rs`, `dyn_slot_box.rs`, `guard.rs` | the handles; the guards of values and of their parts |
-//! | `cell.rs`, `state.rs` | one cell: its layout and every event of its life; its state word |
+//! | `cell.rs`, `state.rs`, `shape.rs` | one cell: its layout and every event of its life; its state word; its layout for cold code, which does not know the type of its value |
 //! | `header.rs` | the header that handles point to: free stack, counts, release of the memory |
 //! | `cells.rs`, `walk.rs`, `sent.rs` | the cell of a key, and a free cell; walks over all cells; cells whose value another thread has |
 //! | `keyed.rs`, `iter.rs` | access and removal by key; iteration and bulk removal |
@@ -32,6 +32,7 @@ pub(crate) mod iter;
 pub(crate) mod keyed;
 mod options;
 pub(crate) mod sent;
+pub(crate) mod shape;
 pub(crate) mod slot;
 pub(crate) mod slot_box;
 pub(crate) mod state;

@@ -541,6 +541,7 @@ fn an_arena_that_is_built_serves_a_request() {
 
 /// Chunks that a reset had kept were in the way for good.
 #[test]
+#[cfg(feature = "std")]
 fn chunks_that_are_not_in_use_make_way_at_a_limit_and_where_the_source_refuses() {
     use flatslab::memory::{Pages, Region};
     use std::sync::Arc;

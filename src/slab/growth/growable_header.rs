@@ -36,13 +36,12 @@ use core::cell::{Cell, RefCell};
 use core::ops::Range;
 use core::ptr::NonNull;
 
-use super::table::{ChunkTable, Chunks, Shape};
+use super::table::{ChunkShape, ChunkTable, Chunks};
 use crate::error::AllocError;
-use crate::key::{Key, MAX_SLOTS};
+use crate::key::MAX_SLOTS;
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
-use crate::slab::cell::CellPtr;
 use crate::slab::growth::table::LooseChunks;
 #[cfg(any(doc, test))]
 use crate::slab::header;
@@ -91,13 +90,13 @@ pub(crate) struct Supplies {
 ///
 /// When such a chunk passes the limits, or the source refuses.
 pub(crate) fn try_new(
-    shape: Shape,
+    cells: ChunkShape,
     shift: u32,
     touch_ahead: usize,
     source: &Source,
 ) -> Result<NonNull<GrowableHeader>, AllocError> {
-    let table = ChunkTable::try_new(shape, shift, source)?;
-    let packing = shape.packing;
+    let table = ChunkTable::try_new(cells, shift, source)?;
+    let packing = cells.packing;
     let body = GrowableHeader {
         header: SlabHeader::new(FreeStack::empty(source.clone()), 0, packing, release),
         next_fresh: Cell::new(0),
@@ -162,8 +161,8 @@ impl GrowableHeader {
 
     /// Makes the chunks smaller if there is none, and they can be smaller. Returns the binary
     /// logarithm of their slots.
-    pub(crate) fn smaller_chunks(&self, shape: Shape) -> Option<u32> {
-        self.table.borrow_mut().make_chunks_smaller(shape)
+    pub(crate) fn smaller_chunks(&self) -> Option<u32> {
+        self.table.borrow_mut().make_chunks_smaller()
     }
 
     /// Returns the number of chunks to add for `slots` free cells.
@@ -271,10 +270,10 @@ impl GrowableHeader {
     /// The cells of a single chunk are fresh afterwards, and not stamped. Those of several chunks
     /// are below all others on the stack. Nothing is allocated or freed: the supplies are those that
     /// were not used, and the blocks that were replaced, to be dropped once the slab is consistent.
-    pub(crate) fn add<T>(&self, slots: usize, supplies: &mut Supplies) {
+    pub(crate) fn add(&self, slots: usize, supplies: &mut Supplies) {
         let chunks = self.affordable(slots, supplies);
         if chunks > 0 {
-            self.add_chunks::<T>(chunks, supplies);
+            self.add_chunks(chunks, supplies);
         }
     }
 
@@ -388,7 +387,7 @@ impl GrowableHeader {
     }
 
     /// Adds that many chunks, for which there are supplies. No user code runs.
-    fn add_chunks<T>(&self, chunks: usize, supplies: &mut Supplies) {
+    fn add_chunks(&self, chunks: usize, supplies: &mut Supplies) {
         let mut table = self.table.borrow_mut();
         let shift = table.shift();
         let cells = chunks << shift;
@@ -402,16 +401,16 @@ impl GrowableHeader {
             supplies.origins = supplies.origins.take().map(|block| table.move_to(block));
         }
         drop(table);
-        self.bury_fresh::<T>();
+        self.bury_fresh();
 
         self.header.add_slots(cells);
         self.chunks_added
             .set(self.chunks_added.get() + chunks as u64);
         let mut add = |_| {
             let mut table = self.table.borrow_mut();
-            let number = table.add_next::<T>(&mut supplies.chunks, supplies.spare.take());
+            let number = table.add_next(&mut supplies.chunks, supplies.spare.take());
             if stamps_all {
-                table.stamp_rest::<T>();
+                table.stamp_rest();
             }
             number << shift..(number + 1) << shift
         };
@@ -421,7 +420,7 @@ impl GrowableHeader {
             self.ready_to.set(first);
             self.header.add_fresh(cells);
         } else {
-            let cells_added = (0..chunks).map(add).flat_map(|keys| self.cells::<T>(keys));
+            let cells_added = (0..chunks).map(add).flat_map(|keys| self.cells(keys));
             // SAFETY: just added, so free and on no stack; and `stack-fits-all`.
             unsafe { self.header.stack.push_below(cells, cells_added.map(Some)) };
         }
@@ -429,16 +428,16 @@ impl GrowableHeader {
 
     /// Removes all chunks whose cells are all free from the slab, and subtracts their cells from
     /// `slots` (`table-slots`). O(slots).
-    pub(crate) fn shrink<T>(&self) -> Option<LooseChunks> {
-        self.bury_fresh::<T>();
+    pub(crate) fn shrink(&self) -> Option<LooseChunks> {
+        self.bury_fresh();
         let mut table = self.table.borrow_mut();
-        let stripped = table.strip_free_chunks::<T>();
+        let stripped = table.strip_free_chunks();
         if stripped == 0 {
             return None;
         }
         self.header.stack.retain(|cell| {
             // SAFETY: by `free-on-stack` a cell of this slab, and none is freed yet.
-            cell.is_some_and(|cell| unsafe { CellPtr::<T>::new(cell).key().is_some() })
+            cell.is_some_and(|cell| unsafe { table.has_key(cell) })
         });
         self.header.remove_slots(stripped << table.shift());
         Some(table.release())
@@ -467,7 +466,7 @@ impl GrowableHeader {
     #[inline(always)]
     pub(crate) fn take_fresh<T>(&self) -> Option<(NonNull<u8>, bool)> {
         let key = self.next_fresh.get();
-        if key == self.ready_to.get() && !self.make_ready::<T>() {
+        if key == self.ready_to.get() && !self.make_ready() {
             return None;
         }
         let (cell, stamped) = self.table.borrow_mut().stamp_next::<T>(key);
@@ -479,49 +478,40 @@ impl GrowableHeader {
     /// Makes the next stretch of fresh cells ready. Returns `false` if no cell is fresh.
     #[cold]
     #[inline(never)]
-    fn make_ready<T>(&self) -> bool {
+    fn make_ready(&self) -> bool {
         let (first, fresh) = (self.next_fresh.get(), self.header.fresh());
         if fresh == 0 {
             return false;
         }
         let mut table = self.table.borrow_mut();
-        let ready_to = table.make_ready::<T>(first..first + fresh, self.touch_ahead);
+        let ready_to = table.make_ready(first..first + fresh, self.touch_ahead);
         self.ready_to.set(ready_to);
         true
     }
 
     /// Touches the memory of the fresh cells that no insertion has reached yet.
-    pub(crate) fn touch_fresh<T>(&self) {
-        self.table.borrow().touch_unstamped::<T>();
+    pub(crate) fn touch_fresh(&self) {
+        self.table.borrow().touch_unstamped();
     }
 
     /// Pushes all fresh cells on the stack below all others, so that the order in which cells are
     /// used does not change. O(free cells).
-    pub(crate) fn bury_fresh<T>(&self) {
+    pub(crate) fn bury_fresh(&self) {
         let first = self.next_fresh.get();
         let count = self.header.fresh();
-        self.table.borrow_mut().stamp_rest::<T>();
+        self.table.borrow_mut().stamp_rest();
         // SAFETY: by `fresh-keys` they lie in one chunk, are free and not on the stack, which
         // has room for them (`stack-fits-all`).
         unsafe {
-            (self.header.stack).push_below(count, self.cells::<T>(first..first + count).map(Some))
+            (self.header.stack).push_below(count, self.cells(first..first + count).map(Some))
         };
         self.header.remove_fresh(count);
         self.ready_to.set(first);
     }
 
     /// Returns the cells with these keys, all below the bound.
-    fn cells<T>(
-        &self,
-        keys: Range<usize>,
-    ) -> impl DoubleEndedIterator<Item = NonNull<u8>> + use<T> {
-        let chunks = self.chunks();
-        keys.map(move |index| {
-            debug_assert!(index < chunks.bound);
-            // SAFETY: below the bound, as are all keys that callers pass: those of chunks just
-            // stamped.
-            unsafe { chunks.cell::<T>(Key::from_raw(index as u32)).start() }
-        })
+    fn cells(&self, keys: Range<usize>) -> impl DoubleEndedIterator<Item = NonNull<u8>> {
+        keys.map(|key| self.table.borrow().place(key))
     }
 }
 
@@ -588,7 +578,7 @@ mod tests {
 
     #[test]
     fn growth_past_the_last_key_is_an_error() {
-        let header = try_new(Shape::of::<()>(), 4, 0, &Source::GLOBAL).unwrap();
+        let header = try_new(ChunkShape::of::<()>(), 4, 0, &Source::GLOBAL).unwrap();
         // SAFETY: just made, and not shared.
         unsafe {
             let body = header.as_ref();

@@ -20,16 +20,16 @@ use crate::key::MAX_SLOTS;
 #[cfg(feature = "std")]
 use crate::raw::chunk;
 use crate::raw::memory::{self, Block};
-#[cfg(feature = "std")]
-use crate::slab::cell::stamp_all;
 use crate::slab::cell::{CellPtr, Place};
 use crate::slab::cells::Cells;
 use crate::slab::growable::Growable;
 #[cfg(feature = "std")]
 use crate::slab::growth::ahead::Ahead;
 use crate::slab::growth::growable_header::{Array, GrowableHeader, Supplies};
-use crate::slab::growth::table::Shape;
+use crate::slab::growth::table::ChunkShape;
 use crate::slab::header::{close, unallocated};
+#[cfg(feature = "std")]
+use crate::slab::shape::stamp_all;
 use crate::slab::{TrackedSlab, claim, sent};
 #[cfg(doc)]
 use crate::{Builder, Slot};
@@ -168,8 +168,7 @@ impl<T> TrackedSlab<T, Growable> {
     /// ```
     pub fn shrink_to_fit(&self) {
         self.free_returned();
-        // SAFETY: the memory was made for cells of `T`.
-        unsafe { self.memory.shrink::<T>() };
+        self.memory.shrink();
     }
 
     /// Starts a helper thread that builds `count` chunks ahead.
@@ -180,7 +179,7 @@ impl<T> TrackedSlab<T, Growable> {
     #[cfg(feature = "std")]
     pub(crate) fn try_build_ahead(&mut self, count: usize) -> Result<(), AllocError> {
         let shift = self.memory.shift.get();
-        let layout = Shape::of::<T>().chunk(shift)?;
+        let layout = ChunkShape::of::<T>().chunk(shift)?;
         let numbers = MAX_SLOTS >> shift;
         let slots = count.saturating_mul(1 << shift);
         if growable_header::chunks_for(slots, layout, shift, numbers, 0)? > 0 {
@@ -264,14 +263,14 @@ impl Growable {
         loop {
             // The allocator may use the slab. So look for a free cell after
             // each call, even after a refusal.
-            let header = self.growable_header(const { Shape::of::<T>() })?;
+            let header = self.growable_header(const { ChunkShape::of::<T>() })?;
             if let Some(place) = claim(self).or_else(|| self.claim_fresh()) {
                 return Ok(place);
             }
             if let Some(error) = refusal {
                 return Err(error);
             }
-            let (built, result) = self.grow::<T>(header, 1, false);
+            let (built, result) = self.grow(header, 1, false);
             self.stalls.set(self.stalls.get() + usize::from(built));
             refusal = result.err();
         }
@@ -286,33 +285,30 @@ impl Growable {
         }
         if self.header.get() == unallocated() {
             let shift = self.shift.get();
-            let layout = Shape::of::<T>().chunk(shift)?;
+            let layout = ChunkShape::of::<T>().chunk(shift)?;
             let numbers = MAX_SLOTS >> shift;
             growable_header::chunks_for(additional, layout, shift, numbers, 0)?;
         }
-        let header = self.growable_header(const { Shape::of::<T>() })?;
+        let header = self.growable_header(const { ChunkShape::of::<T>() })?;
         // SAFETY: `growable_header` made it, and it stays until the slab is dropped.
         let body = unsafe { header.as_ref() };
         let result = loop {
             // The allocator may use the slab: it may make room although it refuses, or use
             // up the room while the outgrown arrays are freed. So recheck.
-            let (_, result) = self.grow::<T>(header, additional, true);
+            let (_, result) = self.grow(header, additional, true);
             if body.has_room(additional) {
                 break Ok(());
             } else if result.is_err() {
                 break result;
             }
         };
-        body.touch_fresh::<T>();
-        body.bury_fresh::<T>();
+        body.touch_fresh();
+        body.bury_fresh();
         self.chunks.set(body.chunks());
         result
     }
 
-    /// # Safety
-    ///
-    /// The `impl`'s.
-    unsafe fn shrink<T>(&self) {
+    fn shrink(&self) {
         if self.header.get() == unallocated() {
             return;
         }
@@ -320,7 +316,7 @@ impl Growable {
         let body = unsafe { self.header.get().cast::<GrowableHeader>().as_ref() };
         // A walk goes by pointer through the chunks (`counted-walk`).
         if self.walks.get() == 0 {
-            let released = body.shrink::<T>();
+            let released = body.shrink();
             self.note_growth(body);
             drop(released);
         }
@@ -332,9 +328,9 @@ impl Growable {
 
     /// Returns the header, and creates it if there is none yet.
     #[inline]
-    fn growable_header(&self, shape: Shape) -> Result<NonNull<GrowableHeader>, AllocError> {
+    fn growable_header(&self, cells: ChunkShape) -> Result<NonNull<GrowableHeader>, AllocError> {
         if self.header.get() == unallocated() {
-            self.try_make_header(shape)?;
+            self.try_make_header(cells)?;
         }
         Ok(self.header.get().cast())
     }
@@ -342,9 +338,9 @@ impl Growable {
     /// Creates the header, unless the allocator does so by using this slab.
     #[cold]
     #[inline(never)]
-    fn try_make_header(&self, shape: Shape) -> Result<(), AllocError> {
+    fn try_make_header(&self, cells: ChunkShape) -> Result<(), AllocError> {
         let shift = self.shift.get();
-        let made = growable_header::try_new(shape, shift, self.touch_ahead, &self.source);
+        let made = growable_header::try_new(cells, shift, self.touch_ahead, &self.source);
         if self.header.get() == unallocated() {
             self.header.set(made?.cast());
         } else if let Ok(made) = made {
@@ -356,7 +352,7 @@ impl Growable {
 
     /// Adds chunks until `slots` cells are free, and touches them if `touch`. Returns whether a
     /// chunk had to be allocated. If the source refuses the first chunk, smaller ones are added.
-    fn grow<T>(
+    fn grow(
         &self,
         header: NonNull<GrowableHeader>,
         slots: usize,
@@ -366,9 +362,8 @@ impl Growable {
         let body = unsafe { header.as_ref() };
         loop {
             let (mut left_over, result) = self.gather(body, slots, touch);
-            body.add::<T>(slots, &mut left_over);
-            let shape = const { Shape::of::<T>() };
-            let is_other = result.is_err_and(|error| self.take_smaller_chunks(shape, body, error));
+            body.add(slots, &mut left_over);
+            let is_other = result.is_err_and(|error| self.take_smaller_chunks(body, error));
             let built = left_over.built;
             self.settle(body, left_over);
             if !is_other {
@@ -408,12 +403,7 @@ impl Growable {
     /// none either, and no option has set their size. Returns `false` otherwise.
     #[cold]
     #[inline(never)]
-    pub(super) fn take_smaller_chunks(
-        &self,
-        shape: Shape,
-        body: &GrowableHeader,
-        error: AllocError,
-    ) -> bool {
+    pub(super) fn take_smaller_chunks(&self, body: &GrowableHeader, error: AllocError) -> bool {
         #[cfg(feature = "std")]
         if self.ahead.is_some() {
             return false;
@@ -425,7 +415,7 @@ impl Growable {
         if is_a_limit || !self.is_any_size {
             return false;
         }
-        let smaller = body.smaller_chunks(shape);
+        let smaller = body.smaller_chunks();
         smaller.inspect(|&shift| self.shift.set(shift)).is_some()
     }
 

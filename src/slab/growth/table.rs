@@ -42,7 +42,8 @@ use crate::raw::memory::Block;
 use crate::raw::packed::Packing;
 use crate::raw::source::Source;
 use crate::raw::touch::{PAGE, touch};
-use crate::slab::cell::{CellPtr, stamp_all};
+use crate::slab::cell::CellPtr;
+use crate::slab::shape::{Shape, stamp_all};
 
 /// The part of the table that a slab keeps in itself, to find the cell of a key without the header.
 #[derive(Clone, Copy)]
@@ -114,20 +115,20 @@ pub(crate) const fn grain<T>() -> u32 {
     }
 }
 
-/// What cold code needs to know of the cells of a type. It takes this instead of the type, and is
-/// compiled once in a program, not once for each type of values.
+/// The cells of a table, without the type of their values.
 #[derive(Clone, Copy)]
-pub(crate) struct Shape {
-    cell: Layout,
+pub(crate) struct ChunkShape {
+    shape: Shape,
+    /// See [`grain`].
     grain: u32,
     /// How numbers of cells share words on the return stack.
     pub(super) packing: Packing,
 }
 
-impl Shape {
+impl ChunkShape {
     pub(crate) const fn of<T>() -> Self {
-        Shape {
-            cell: CellPtr::<T>::LAYOUT,
+        ChunkShape {
+            shape: Shape::of::<T>(),
             grain: grain::<T>(),
             packing: CellPtr::<T>::packing(Packing::UNBOUNDED),
         }
@@ -139,7 +140,7 @@ impl Shape {
     ///
     /// When it passes the limits.
     pub(crate) fn chunk(self, shift: u32) -> Result<Layout, AllocError> {
-        chunk::layout(self.cell, 1 << shift)
+        chunk::layout(self.shape.layout, 1 << shift)
     }
 }
 
@@ -169,6 +170,7 @@ pub(super) struct ChunkTable {
     repeat: u32,
     /// The layout of every chunk.
     layout: Layout,
+    cells: ChunkShape,
     source: Source,
 }
 
@@ -176,13 +178,17 @@ impl ChunkTable {
     /// Entries that the first table has room for.
     const FIRST_ROOM: usize = 8;
 
-    /// A table of no chunks, for chunks of `1 << shift` cells of this shape, which is at
-    /// least a grain.
+    /// A table of no chunks, for chunks of `1 << shift` of these cells, which is at least a
+    /// grain.
     ///
     /// # Errors
     ///
     /// When such a chunk passes the limits.
-    pub(super) fn try_new(shape: Shape, shift: u32, source: &Source) -> Result<Self, AllocError> {
+    pub(super) fn try_new(
+        cells: ChunkShape,
+        shift: u32,
+        source: &Source,
+    ) -> Result<Self, AllocError> {
         Ok(ChunkTable {
             origins: Block::dangling(Layout::new::<[*mut u8; 0]>()),
             source: source.clone(),
@@ -193,8 +199,9 @@ impl ChunkTable {
             unstamped: 0,
             filled_to: FILLED,
             shift,
-            repeat: shift - shape.grain,
-            layout: shape.chunk(shift)?,
+            repeat: shift - cells.grain,
+            layout: cells.chunk(shift)?,
+            cells,
         })
     }
 
@@ -204,13 +211,13 @@ impl ChunkTable {
 
     /// Makes the chunks of a table without chunks a quarter as large, but not smaller than a grain.
     /// Returns the binary logarithm of their slots, or `None` if nothing has changed.
-    pub(super) fn make_chunks_smaller(&mut self, shape: Shape) -> Option<u32> {
-        let grain = shape.grain;
+    pub(super) fn make_chunks_smaller(&mut self) -> Option<u32> {
+        let grain = self.cells.grain;
         if self.numbers > 0 || self.shift == grain {
             return None;
         }
         let shift = self.shift.saturating_sub(2).max(grain);
-        self.layout = shape.chunk(shift).ok()?;
+        self.layout = self.cells.chunk(shift).ok()?;
         self.shift = shift;
         self.repeat = shift - grain;
         Some(shift)
@@ -358,7 +365,7 @@ impl ChunkTable {
     /// O(1), and O(words of bits) to find a hole. The cells of the chunk are [stamped
     /// later](Self::stamp_next); in a hole, the cells of the first grain are stamped now. The cells
     /// of `spare` are stamped already, and are kept if they have the keys of this number.
-    pub(super) fn add_next<T>(&mut self, chunks: &mut LooseChunks, spare: Option<Block>) -> usize {
+    pub(super) fn add_next(&mut self, chunks: &mut LooseChunks, spare: Option<Block>) -> usize {
         debug_assert!(self.unstamped == 0 && self.filled_to == FILLED);
         let appended = self.holes == 0;
         let number = if appended {
@@ -376,7 +383,7 @@ impl ChunkTable {
         let stamped = spare
             .as_ref()
             // SAFETY: a spare has at least one stamped cell.
-            .is_some_and(|spare| unsafe { first_key::<T>(spare.start()) } == expected);
+            .is_some_and(|spare| unsafe { self.cells.shape.key(spare.start()) } == expected);
         let block = spare
             .or_else(|| chunks.pop())
             .expect("supplies for a chunk");
@@ -386,7 +393,7 @@ impl ChunkTable {
             self.point(number, start);
         } else {
             self.filled_to = first;
-            self.fill_grain::<T>(start);
+            self.fill_grain(start);
         }
         // A chunk that is being filled needs the stand-in until the next chunk is added.
         if self.holes == 0 && self.filled_to == FILLED {
@@ -407,19 +414,20 @@ impl ChunkTable {
     /// stand-in's cells by them. O(slots of a grain).
     #[cold]
     #[inline(never)]
-    fn fill_grain<T>(&mut self, start: NonNull<u8>) {
+    fn fill_grain(&mut self, start: NonNull<u8>) {
         let first = self.filled_to;
         let number = first >> self.shift;
         let local = first - (number << self.shift);
         let key = |local| Key::from_raw(first as u32 + local);
+        let ChunkShape { shape, grain, .. } = self.cells;
         // SAFETY: by `table-entries` the chunk has those cells, and no key leads to them yet.
         unsafe {
-            let cell = start.add(local * CellPtr::<T>::SIZE);
-            stamp_all::<T>(cell, 1 << const { grain::<T>() }, key);
+            let cell = start.add(local * shape.layout.size());
+            shape.stamp_all(cell, 1 << grain, key);
         }
-        let entry = first >> const { grain::<T>() };
+        let entry = first >> grain;
         self.point_entries(entry..entry + 1, number, start);
-        let filled_to = first + (1 << const { grain::<T>() });
+        let filled_to = first + (1 << grain);
         let end = (number + 1) << self.shift;
         self.filled_to = if filled_to < end { filled_to } else { FILLED };
     }
@@ -431,12 +439,12 @@ impl ChunkTable {
     /// A stretch has `touch_ahead` slots, but not more than there are before it, so that a small
     /// slab touches at most twice the memory it needs. It is at least one page, which the
     /// insertions touch themselves. It ends at the latest at the end of the chunk.
-    pub(super) fn make_ready<T>(&mut self, fresh: Range<usize>, touch_ahead: usize) -> usize {
+    pub(super) fn make_ready(&mut self, fresh: Range<usize>, touch_ahead: usize) -> usize {
         let ahead = touch_ahead.min(fresh.start);
         if self.filled_to != FILLED {
             let end = fresh.end.min(fresh.start + ahead.max(1));
             while self.filled_to < end {
-                self.fill_grain::<T>(self.start(fresh.start >> self.shift));
+                self.fill_grain(self.start(fresh.start >> self.shift));
             }
             return self.filled_to.min(fresh.end);
         }
@@ -444,12 +452,13 @@ impl ChunkTable {
         if touch_ahead == 0 || self.unstamped == 0 || self.source.populates() {
             return fresh.end;
         }
-        let page = const { PAGE.div_ceil(CellPtr::<T>::SIZE) };
+        let size = self.cells.shape.layout.size();
+        let page = PAGE.div_ceil(size);
         let end = fresh.end.min(fresh.start + ahead.max(page));
         if ahead > page {
-            let bytes = (end - fresh.start) * CellPtr::<T>::SIZE;
+            let bytes = (end - fresh.start) * size;
             // SAFETY: by `table-entries` those cells of the last chunk are not in use.
-            unsafe { touch(self.place::<T>(fresh.start), 0, bytes) };
+            unsafe { touch(self.place(fresh.start), 0, bytes) };
         }
         end
     }
@@ -458,7 +467,7 @@ impl ChunkTable {
     /// the cell is the next one without a stamp.
     #[inline(always)]
     pub(super) fn stamp_next<T>(&mut self, key: usize) -> (NonNull<u8>, bool) {
-        let cell = self.place::<T>(key);
+        let cell = self.place_of::<T>(key);
         let stamped = self.unstamped > 0;
         if stamped {
             debug_assert!(key == self.chunks().bound);
@@ -470,24 +479,24 @@ impl ChunkTable {
     }
 
     /// Stamps all cells that are not stamped yet, as free.
-    pub(super) fn stamp_rest<T>(&mut self) {
+    pub(super) fn stamp_rest(&mut self) {
         if self.unstamped > 0 {
             let first = self.chunks().bound;
             let key = |local| Key::from_raw(first as u32 + local);
             // SAFETY: by `table-entries` those cells of the last chunk are not in use.
-            unsafe { stamp_all::<T>(self.place::<T>(first), self.unstamped, key) };
+            unsafe { (self.cells.shape).stamp_all(self.place(first), self.unstamped, key) };
             self.unstamped = 0;
         }
         while self.filled_to != FILLED {
-            self.fill_grain::<T>(self.start(self.filled_to >> self.shift));
+            self.fill_grain(self.start(self.filled_to >> self.shift));
         }
     }
 
     /// Touches the memory of the cells that are not stamped.
-    pub(super) fn touch_unstamped<T>(&self) {
-        let bytes = self.unstamped * CellPtr::<T>::SIZE;
+    pub(super) fn touch_unstamped(&self) {
+        let bytes = self.unstamped * self.cells.shape.layout.size();
         if bytes > 0 && !self.source.populates() {
-            let start = self.place::<T>(self.chunks().bound);
+            let start = self.place(self.chunks().bound);
             // SAFETY: by `table-entries` those cells of the last chunk are not in use.
             unsafe { touch(start, 0, bytes) };
         }
@@ -495,19 +504,42 @@ impl ChunkTable {
 
     /// The place of the cell with this key, in a chunk or past the end of the
     /// last one.
-    fn place<T>(&self, key: usize) -> NonNull<u8> {
+    pub(super) fn place(&self, key: usize) -> NonNull<u8> {
+        self.place_at(key, self.cells.shape.layout.size())
+    }
+
+    /// The same, in a table for cells of `T`, whose size the compiler knows.
+    #[inline(always)]
+    fn place_of<T>(&self, key: usize) -> NonNull<u8> {
+        debug_assert!(CellPtr::<T>::SIZE == self.cells.shape.layout.size());
+        self.place_at(key, CellPtr::<T>::SIZE)
+    }
+
+    #[inline(always)]
+    fn place_at(&self, key: usize, size: usize) -> NonNull<u8> {
         let number = key >> self.shift;
         let local = key - (number << self.shift);
         // SAFETY: a chunk of that number has 2^`shift` cells (`table-entries`), and `local` is at
         // most that.
-        unsafe { self.start(number).add(local * CellPtr::<T>::SIZE) }
+        unsafe { self.start(number).add(local * size) }
+    }
+
+    /// Returns whether a cell of this table has a key: those of chunks that were
+    /// [stripped](Self::strip_free_chunks) have none.
+    ///
+    /// # Safety
+    ///
+    /// A stamped cell of this table starts at `cell`.
+    pub(super) unsafe fn has_key(&self, cell: NonNull<u8>) -> bool {
+        // SAFETY: the same (precondition).
+        unsafe { self.cells.shape.key(cell) }.is_some()
     }
 
     /// Removes the keys from all chunks whose cells are all free, and returns the number of these
     /// chunks. O(slots). The caller [releases](Self::release) them at once.
-    pub(super) fn strip_free_chunks<T>(&mut self) -> usize {
+    pub(super) fn strip_free_chunks(&mut self) -> usize {
         assert!(self.unstamped == 0 && self.filled_to == FILLED);
-        let mut stripped = 0;
+        let (shape, mut stripped) = (self.cells.shape, 0);
         for number in 0..self.numbers {
             if self.is_hole(number) {
                 continue;
@@ -515,12 +547,12 @@ impl ChunkTable {
             let start = self.start(number);
             // SAFETY: by `table-entries` the chunk has that many cells, all stamped.
             let is_free = unsafe {
-                chunk::cells(start, CellPtr::<T>::SIZE, 1 << self.shift)
-                    .all(|cell| CellPtr::<T>::new(cell).is_free())
+                chunk::cells(start, shape.layout.size(), 1 << self.shift)
+                    .all(|cell| shape.is_free(cell))
             };
             if is_free {
                 // SAFETY: the cells of a chunk, all free; no other code looks at them now.
-                unsafe { stamp_all::<T>(start, 1 << self.shift, |_| Key::NONE) };
+                unsafe { shape.stamp_all(start, 1 << self.shift, |_| Key::NONE) };
                 self.mark_hole(number, true);
                 stripped += 1;
             }
@@ -615,16 +647,6 @@ impl ChunkTable {
             unsafe { (self.origins.start().cast::<*mut u8>().add(entry)).write(origin) };
         }
     }
-}
-
-/// The key of a chunk's first cell.
-///
-/// # Safety
-///
-/// A chunk of stamped cells of `T` starts there; the first is free.
-unsafe fn first_key<T>(start: NonNull<u8>) -> Key {
-    // SAFETY: the chunk's first cell is allocated and stamped, for a `T` (precondition).
-    unsafe { CellPtr::<T>::new(start).key() }
 }
 
 impl Drop for ChunkTable {
@@ -730,8 +752,8 @@ mod tests {
         let mut chunks = LooseChunks::new(table.layout(), Source::GLOBAL);
         chunks.add(Block::allocate(table.layout(), &Source::GLOBAL).unwrap());
         let stood_in = table.stand_in.is_some();
-        let number = table.add_next::<u8>(&mut chunks, None);
-        table.stamp_rest::<u8>();
+        let number = table.add_next(&mut chunks, None);
+        table.stamp_rest();
         // What stood in for the last hole comes back with the chunk after it.
         assert_eq!(
             chunks.len(),
@@ -772,7 +794,8 @@ mod tests {
 
     /// A table of `numbers` chunks, of which those in `used` have a value.
     fn table(numbers: usize, used: &[usize]) -> ChunkTable {
-        let mut table = ChunkTable::try_new(Shape::of::<u8>(), SHIFT, &Source::GLOBAL).unwrap();
+        let mut table =
+            ChunkTable::try_new(ChunkShape::of::<u8>(), SHIFT, &Source::GLOBAL).unwrap();
         for number in 0..numbers {
             assert_eq!(grow(&mut table), number);
         }
@@ -785,7 +808,7 @@ mod tests {
     #[test]
     fn numbers_at_the_end_go_and_others_become_holes() {
         let mut table = table(12, &[0, 4, 9]);
-        assert_eq!(table.strip_free_chunks::<u8>(), 9);
+        assert_eq!(table.strip_free_chunks(), 9);
         // 10 and 11 at the end; of the seven in between one is kept.
         assert_eq!(table.release().len(), 2 + 7 - 1);
         let expected: Vec<bool> = (0..10).map(|number| [0, 4, 9].contains(&number)).collect();
@@ -793,7 +816,7 @@ mod tests {
         assert_eq!(table.holes, 7);
 
         // Nothing more to give back.
-        assert_eq!(table.strip_free_chunks::<u8>(), 0);
+        assert_eq!(table.strip_free_chunks(), 0);
         assert_eq!(table.release().len(), 0);
 
         // The lowest first.
@@ -809,7 +832,7 @@ mod tests {
         assert_eq!(table.repeat, SHIFT, "a grain is one slot here");
         assert_eq!(table.chunks_within(6 << SHIFT), 0);
         assert_eq!(table.chunks_within(10 << SHIFT | 1), 4);
-        table.strip_free_chunks::<u8>();
+        table.strip_free_chunks();
         drop(table.release());
         assert_eq!((table.holes, table.chunks_within(10 << SHIFT)), (3, 7));
         assert_eq!(
@@ -821,7 +844,7 @@ mod tests {
     #[test]
     fn a_single_hole_keeps_its_own_chunk_to_stand_in() {
         let mut table = table(3, &[0, 2]);
-        assert_eq!(table.strip_free_chunks::<u8>(), 1);
+        assert_eq!(table.strip_free_chunks(), 1);
         assert_eq!(table.release().len(), 0);
         assert_eq!(shape(&table), [true, false, true]);
         assert_eq!(table.chunks_left(), (MAX_SLOTS >> SHIFT) - 2);
@@ -832,11 +855,11 @@ mod tests {
     #[test]
     fn a_hole_is_filled_one_grain_at_a_time() {
         let mut table = table(4, &[0, 3]);
-        table.strip_free_chunks::<u8>();
+        table.strip_free_chunks();
         drop(table.release());
         let mut chunks = LooseChunks::new(table.layout(), Source::GLOBAL);
         chunks.add(Block::allocate(table.layout(), &Source::GLOBAL).unwrap());
-        assert_eq!(table.add_next::<u8>(&mut chunks, None), 1);
+        assert_eq!(table.add_next(&mut chunks, None), 1);
         // A grain is one slot here: the other one's key leads to the stand-in still.
         assert_eq!((table.filled_to(), table.chunks().bound), (3, 8));
         assert_eq!(
@@ -846,7 +869,7 @@ mod tests {
         let (first, stamped) = table.stamp_next::<u8>(2);
         assert!(!stamped && first == cell(&table, 2).start());
         assert_eq!(table.filled_to(), 3);
-        assert_eq!(table.make_ready::<u8>(3..4, 0), 4);
+        assert_eq!(table.make_ready(3..4, 0), 4);
         let (second, stamped) = table.stamp_next::<u8>(3);
         assert!(!stamped && second == cell(&table, 3).start());
         assert_eq!(key_at(&table, 3).into_raw(), 3);
@@ -863,7 +886,7 @@ mod tests {
         let chunks = if cfg!(miri) { 300 } else { 20_000 };
         let all: Vec<usize> = (0..chunks).filter(|number| *number != chunks - 2).collect();
         let mut table = table(chunks, &all);
-        table.strip_free_chunks::<u8>();
+        table.strip_free_chunks();
         drop(table.release());
         assert_eq!(table.next_hole, chunks - 2);
         assert_eq!(table.lowest_hole(), (chunks - 2, 1));
@@ -890,11 +913,11 @@ mod tests {
     #[test]
     fn holes_that_come_to_the_end_go_with_their_stand_in() {
         let mut table = table(4, &[0, 3]);
-        table.strip_free_chunks::<u8>();
+        table.strip_free_chunks();
         assert_eq!(table.release().len(), 1);
         assert_eq!(shape(&table), [true, false, false, true]);
         set_state(&table, 3 << SHIFT | 1, State::FREE);
-        assert_eq!(table.strip_free_chunks::<u8>(), 1);
+        assert_eq!(table.strip_free_chunks(), 1);
         assert_eq!(table.release().len(), 2);
         assert_eq!(shape(&table), [true]);
         assert!(table.stand_in.is_none() && table.holes == 0);
@@ -903,7 +926,7 @@ mod tests {
     #[test]
     fn a_table_of_free_chunks_is_given_back_whole() {
         let mut table = table(20, &[]);
-        assert_eq!(table.strip_free_chunks::<u8>(), 20);
+        assert_eq!(table.strip_free_chunks(), 20);
         assert_eq!(table.release().len(), 20);
         assert_eq!(table.chunks().bound, 0);
         assert_eq!(grow(&mut table), 0);

@@ -465,9 +465,11 @@ impl<R: References> ArenaCore<R> {
             return Err(error);
         }
         let (mut most, free) = (RECLAIMED, class.free());
+        // The chunks that this request may free, in all of its rounds.
+        let mut left = MOST_FREED;
         loop {
             let reclaimed = self.gather(class, most);
-            if class.free() > free || self.take_over(class, plan) {
+            if class.free() > free || self.take_over(class, plan, &mut left) {
                 return Ok(());
             }
             if reclaimed < most {
@@ -498,9 +500,9 @@ impl<R: References> ArenaCore<R> {
 
     /// Adds a chunk to a class for which this plan was refused: an idle one of another class, or a
     /// new one in the place of idle ones. Returns `false` if there is none.
-    fn take_over(&self, class: &Class<R>, plan: &ChunkPlan) -> bool {
+    fn take_over(&self, class: &Class<R>, plan: &ChunkPlan, left: &mut usize) -> bool {
         self.take_idle(class, plan.buffers, plan.buffers)
-            || self.allocate_in_place(class, plan)
+            || self.allocate_in_place(class, plan, left)
             || self.take_idle(class, 1, 1)
     }
 
@@ -594,16 +596,16 @@ impl<R: References> ArenaCore<R> {
     }
 
     /// Adds a chunk of this plan, which was refused, or of fewer buffers, in the place of idle
-    /// chunks of other classes. Frees at most [`MOST_FREED`] of them.
+    /// chunks of other classes. Frees at most `left` of them, and subtracts them.
     ///
     /// Returns `false` if that gives no room for a buffer. At a limit nothing is freed then, unless
     /// the next request can have that room.
-    fn allocate_in_place(&self, class: &Class<R>, plan: &ChunkPlan) -> bool {
+    fn allocate_in_place(&self, class: &Class<R>, plan: &ChunkPlan, left: &mut usize) -> bool {
         let mut way = Way {
             core: self,
             class,
             plan: *plan,
-            left: MOST_FREED,
+            left,
             // It serves the request as it is, if the source refuses everything.
             kept: self.best_idle(class).map(|(chunk, _)| chunk),
         };
@@ -634,7 +636,7 @@ impl<R: References> ArenaCore<R> {
         if buffers(self.bytes_left() + idle - kept) == 0 {
             return None;
         }
-        let next = way.idle_chunks().take(way.left);
+        let next = way.idle_chunks().take(*way.left);
         // SAFETY: on lists, so they are valid (`chunk-listed`).
         let next: usize = next.map(|it| unsafe { it.as_ref() }.bytes()).sum();
         let room = self.bytes_left() + next;
@@ -727,7 +729,7 @@ struct Way<'c, R: References> {
     class: &'c Class<R>,
     plan: ChunkPlan,
     /// The number of chunks that it may still free.
-    left: usize,
+    left: &'c mut usize,
     /// The chunk that it may not free. It is compared, and not used.
     kept: Option<NonNull<Chunk<R>>>,
 }
@@ -751,9 +753,9 @@ impl<R: References> Refused for Way<'_, R> {
     }
 
     fn free_one(&mut self) -> bool {
-        let chunk = self.idle_chunks().next().filter(|_| self.left > 0);
+        let chunk = self.idle_chunks().next().filter(|_| *self.left > 0);
         if let Some(chunk) = chunk {
-            self.left -= 1;
+            *self.left -= 1;
             // SAFETY: it is on a list of idle chunks of this core (`chunk-listed`).
             unsafe { self.core.free_idle(chunk) };
         }

@@ -161,7 +161,12 @@ impl RawEpochs {
     /// If a limit is reached, or the source refuses.
     #[cold]
     #[inline(never)]
-    fn make_room(&self, record: EpochPtr, class: usize) -> Result<(), AllocError> {
+    fn make_room(
+        &self,
+        record: EpochPtr,
+        class: usize,
+        budget: &mut Budget,
+    ) -> Result<(), AllocError> {
         // SAFETY: `class` is below the number of the slab's classes.
         let list = unsafe { record.list(class) };
         if list.open.get().is_some() {
@@ -171,7 +176,8 @@ impl RawEpochs {
             Ok(true) => {}
             Ok(false) => return Ok(()),
             // The record is looked up again, with more memory in the source.
-            Err(error) => return if self.free_some() { Ok(()) } else { Err(error) },
+            Err(_) if self.free_some(budget) => return Ok(()),
+            Err(error) => return Err(error),
         }
         if let Some(chunk) = list.idle.get() {
             self.forget_idle(record, chunk);
@@ -187,7 +193,7 @@ impl RawEpochs {
             }
             None => {
                 let grown = self.store.grow(class, self.store.plan(class).slots);
-                grown.or_else(|error| self.take_over(class, error))
+                grown.or_else(|error| self.take_over(class, error, budget))
             }
         }
     }
@@ -245,6 +251,7 @@ impl RawEpochs {
         epoch: Option<Epoch>,
         class: usize,
     ) -> Result<(ChunkPtr, u32, Word), Refusal> {
+        let mut budget = Budget::OF_A_CALL;
         loop {
             let record = match epoch {
                 Some(epoch) => {
@@ -254,7 +261,7 @@ impl RawEpochs {
             }?;
             match self.pop(record, class) {
                 Some(claimed) => return Ok(claimed),
-                None => self.make_room(record, class)?,
+                None => self.make_room(record, class, &mut budget)?,
             }
         }
     }
@@ -430,10 +437,11 @@ impl RawEpochs {
     ///
     /// If the source refuses.
     pub(super) fn open(&self) -> Result<Epoch, AllocError> {
+        let mut budget = Budget::OF_A_CALL;
         loop {
             match self.records.try_open(Kind::Outside, self.advances.get()) {
                 Ok(record) => return Ok(record.epoch().expect("it has begun")),
-                Err(error) if !self.free_some() => return Err(error),
+                Err(error) if !self.free_some(&mut budget) => return Err(error),
                 Err(_) => {}
             }
         }
@@ -651,12 +659,17 @@ impl RawEpochs {
 
     /// Makes a chunk of a class unused for which there was no memory: one that an epoch does not
     /// need, or a new one in the place of such chunks of other classes. If the source has refused,
-    /// the new one may have fewer slots. Frees at most [`MOST_FREED`] chunks.
+    /// the new one may have fewer slots. Frees as many chunks as the budget has.
     ///
     /// # Errors
     ///
     /// The given error, if the chunks that epochs can give up are not enough.
-    fn take_over(&self, class: usize, error: AllocError) -> Result<(), AllocError> {
+    fn take_over(
+        &self,
+        class: usize,
+        error: AllocError,
+        budget: &mut Budget,
+    ) -> Result<(), AllocError> {
         let plan = *self.store.plan(class);
         let is_limit = matches!(error, AllocError::Limit { .. });
         let bytes = match is_limit {
@@ -679,11 +692,12 @@ impl RawEpochs {
             raw: self,
             class,
             with_idle,
-            left: MOST_FREED,
+            left: budget.chunks,
         };
         let least = self.store.least_slots(&plan);
         let is_added = in_place_of_bytes(&mut way, bytes, plan.slots)
             || !is_limit && in_place_of_all(&mut way, plan.slots, least);
+        budget.chunks = way.left;
         is_added.then_some(()).ok_or(error)
     }
 
@@ -693,18 +707,20 @@ impl RawEpochs {
         noted.places().for_each(|place| self.settle(place));
     }
 
-    /// Frees some chunks without values, of any class, and spare records. Returns `false` if there
-    /// was none. A source of the user's may run.
-    fn free_some(&self) -> bool {
+    /// Frees chunks without values, of any class, and spare records, as many as the budget has.
+    /// Returns `false` if there was none. A source of the user's may run.
+    fn free_some(&self, budget: &mut Budget) -> bool {
         self.settle_all();
         let mut way = Way {
             raw: self,
             class: self.store.classes(),
             with_idle: true,
-            left: MOST_FREED,
+            left: budget.chunks,
         };
         while way.free_one() {}
-        way.free_tables() || way.left < MOST_FREED
+        let is_freed = way.left < budget.chunks;
+        budget.chunks = way.left;
+        core::mem::take(&mut budget.tables) && way.free_tables() || is_freed
     }
 
     /// Panics if an invariant does not hold.
@@ -771,6 +787,20 @@ impl RawEpochs {
         }
         self.store.check(&mut seen);
     }
+}
+
+/// What one call may still free: its rounds share it.
+struct Budget {
+    chunks: usize,
+    /// Whether it may free spare records and tables.
+    tables: bool,
+}
+
+impl Budget {
+    const OF_A_CALL: Budget = Budget {
+        chunks: MOST_FREED,
+        tables: true,
+    };
 }
 
 /// A request for a chunk of a class, and what it may free: unused chunks of other classes.

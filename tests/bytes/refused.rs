@@ -7,6 +7,7 @@ use flatslab::bytes::{BufMut, ByteArena, References};
 use flatslab::memory::{Pages, Region};
 
 use crate::common::amount;
+use crate::source::{Counted, Fault, with_fault};
 
 fn region(bytes: usize) -> Arc<Region> {
     Arc::new(Region::try_new(bytes, Pages::new()).unwrap())
@@ -117,6 +118,29 @@ fn a_chunk_that_is_taken_over_gives_the_headers_of_its_former_class_back() {
     // Instead of two.
     assert_eq!(bufs.len(), 3);
     assert!(arena.stats().chunk_bytes as usize <= 4 * (8192 + 128));
+}
+
+/// A request looks for memory in rounds, and each of them freed 64 chunks.
+#[test]
+fn a_refused_request_frees_a_bounded_number_of_chunks() {
+    fn frees_64<R: References>(builder: &Builder<ByteArena<R>>) {
+        let source = Counted::new();
+        let arena = builder.clone().pages(source.pages()).build();
+        let bufs: Vec<_> = (0..amount(2000, 300))
+            .map(|_| arena.copy(&[1; 60]))
+            .collect();
+        drop(bufs);
+        // No statistics before: they reclaim what was returned.
+        let reached = with_fault(0, Fault::Refuse, true, || {
+            assert!(arena.try_alloc(1 << 19).is_err());
+        });
+        assert!(reached);
+        assert_eq!(arena.stats().freed_chunks, 64);
+    }
+    let builder = ByteArena::builder().chunk_bytes(64).smallest(64);
+    let builder = builder.growth(2.0).largest(1 << 20);
+    frees_64(&builder);
+    frees_64(&builder.atomic());
 }
 
 /// It built, and served nothing.

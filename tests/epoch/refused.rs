@@ -6,7 +6,7 @@ use flatslab::epoch::{EpochBytes, EpochKey, EpochSlab};
 use flatslab::memory::{Pages, Region};
 
 use crate::common::amount;
-use crate::source::Counted;
+use crate::source::{Counted, Fault, with_fault};
 
 fn region(bytes: usize) -> Arc<Region> {
     Arc::new(Region::try_new(bytes, Pages::new()).unwrap())
@@ -91,6 +91,30 @@ fn a_request_at_a_limit_frees_a_bounded_number_of_chunks() {
         }
         assert!(refusals <= len / 64 / 64, "{len}: {refusals}");
     }
+}
+
+/// A request looks for memory in rounds, and each of them freed 64 chunks.
+#[test]
+fn a_refused_request_frees_a_bounded_number_of_chunks() {
+    let count = amount(2000, 300);
+    let source = Counted::new();
+    let builder = EpochSlab::<u64>::builder()
+        .chunk_capacity(1)
+        .cached_chunks(count);
+    let slab = builder.pages(source.pages()).build();
+    let epoch = slab.open();
+    for value in 0..count as u64 {
+        slab.try_insert_in(epoch, value).unwrap();
+    }
+    slab.clear_epoch(epoch);
+    let before = slab.stats();
+    assert!(before.cached_chunks >= count);
+    let reached = with_fault(0, Fault::Refuse, true, || {
+        assert!(slab.try_insert(1).is_err());
+    });
+    assert!(reached);
+    let freed = before.cached_chunks - slab.stats().cached_chunks;
+    assert!(freed > 0 && freed <= 64, "{freed}");
 }
 
 /// Records of chunks stayed in the source for good.

@@ -564,7 +564,7 @@ macro_rules! slab_adapter {
 
 /// The adapter's `unsafe` code names nothing that the caller's crate can replace:
 ///
-/// ```
+/// ```standalone_crate
 /// #![forbid(unsafe_code)]
 /// extern crate self as core;
 /// pub use std::{clone, default, marker, primitive, ptr};

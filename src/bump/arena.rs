@@ -158,6 +158,9 @@ impl Arena {
     /// if that is above 8. A vector that grows counts once for each capacity that it has. The room
     /// is in one piece: a single allocation may take all of it.
     ///
+    /// The room is also given up if a later request needs more than there is, and the allocator
+    /// refuses it a chunk: the request then frees the chunks that are not in use, and asks again.
+    ///
     /// # Complexity
     ///
     /// O(1): looks at 42 chunks at most, and allocates a chunk if none of them has the room.

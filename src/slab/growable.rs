@@ -24,7 +24,8 @@ use crate::slab::{Memory, TrackedSlab};
 /// [builder](Self::builder) says otherwise. If it cannot, [`insert`](Self::insert) panics or aborts,
 /// as `Vec` does, and [`try_insert`](Self::try_insert) returns the value. If the allocator refuses
 /// the first chunk, and no option has set its size, all chunks are a quarter as large, or less, down
-/// to 16 KiB. Chunks are kept until [`shrink_to_fit`](Self::shrink_to_fit). All other methods are documented on [`TrackedSlab`].
+/// to the smallest that [`chunk_capacity`](Builder::chunk_capacity) permits. Chunks are kept until
+/// [`shrink_to_fit`](Self::shrink_to_fit). All other methods are documented on [`TrackedSlab`].
 /// Slots are reused last in, first out, also across chunks.
 ///
 /// A slot takes the size of a value (at least 4 bytes) and 8 bytes for its key and its state,
@@ -236,7 +237,7 @@ impl<T> TrackedSlab<T, Growable> {
     /// ```
     #[must_use]
     pub const fn new() -> Self {
-        Self::with_options(Self::DEFAULT_SHIFT, Self::TOUCH_AHEAD, Source::GLOBAL)
+        Self::with_options(Self::DEFAULT_SHIFT, true, Self::TOUCH_AHEAD, Source::GLOBAL)
     }
 
     /// Creates a slab with room for at least `capacity` values, in whole chunks, allocated and
@@ -282,12 +283,14 @@ impl<T> TrackedSlab<T, Growable> {
         Ok(slab)
     }
 
-    pub(crate) const fn with_options(shift: u32, touch_ahead: usize, source: Source) -> Self {
+    pub(crate) const fn with_options(
+        shift: u32,
+        is_any_size: bool,
+        touch_ahead: usize,
+        source: Source,
+    ) -> Self {
         // SAFETY: no cell yet, and `T` decides what the chunks are made for.
-        unsafe {
-            let is_any_size = shift == Self::DEFAULT_SHIFT;
-            Self::new_in(Growable::new(shift, is_any_size, touch_ahead, source))
-        }
+        unsafe { Self::new_in(Growable::new(shift, is_any_size, touch_ahead, source)) }
     }
 
     /// Inserts a value into a free slot, and returns the handle that owns it.

@@ -109,7 +109,8 @@ impl<T> Builder<BoundedSlab<T>> {
 /// The options that a builder of growable slabs has been given.
 #[derive(Clone, Debug)]
 pub struct SlabOptions {
-    chunk_capacity: usize,
+    /// `None` for the default, which a slab may replace by fewer slots.
+    chunk_capacity: Option<usize>,
     reserve: usize,
     touch_ahead: usize,
     #[cfg(feature = "std")]
@@ -119,15 +120,18 @@ pub struct SlabOptions {
 impl SlabOptions {
     /// Returns the binary logarithm of the slots of a chunk, rounded up and checked.
     fn shift<T>(&self) -> Result<u32, BuildError> {
+        let Some(requested) = self.chunk_capacity else {
+            return Ok(Slab::<T>::DEFAULT_SHIFT);
+        };
         let limit = 1 << MAX_SLOTS.ilog2();
-        BuildError::in_range("chunk_capacity", self.chunk_capacity, 0, limit)?;
+        BuildError::in_range("chunk_capacity", requested, 0, limit)?;
         let smallest = const { 1 << grain::<T>() };
-        let slots = self.chunk_capacity.max(smallest).next_power_of_two();
+        let slots = requested.max(smallest).next_power_of_two();
         match chunk::layout(CellPtr::<T>::LAYOUT, slots) {
             Ok(_) => Ok(slots.ilog2()),
             // The number that was asked for, not the rounded one.
             Err(_) => Err(BuildError::Memory(AllocError::TooManyBytes {
-                slots: self.chunk_capacity,
+                slots: requested,
                 slot_bytes: CellPtr::<T>::SIZE,
             })),
         }
@@ -148,7 +152,7 @@ impl<T> Slab<T> {
     /// ```
     pub const fn builder() -> Builder<Self> {
         Builder::new(SlabOptions {
-            chunk_capacity: 1 << Self::DEFAULT_SHIFT,
+            chunk_capacity: None,
             reserve: 0,
             touch_ahead: Self::TOUCH_AHEAD,
             #[cfg(feature = "std")]
@@ -166,7 +170,12 @@ impl<T> Build for Slab<T> {
             not(feature = "std"),
             expect(unused_mut, reason = "only a slab with a helper is changed")
         )]
-        let mut slab = Self::with_options(shift, options.touch_ahead, pages.into_source()?);
+        let mut slab = Self::with_options(
+            shift,
+            options.chunk_capacity.is_none(),
+            options.touch_ahead,
+            pages.into_source()?,
+        );
         slab.try_reserve(options.reserve)?;
         #[cfg(feature = "std")]
         slab.try_build_ahead(options.spare_chunks)?;
@@ -213,7 +222,7 @@ impl<T> Builder<Slab<T>> {
     /// assert_eq!(slab.capacity(), 2048);
     /// ```
     pub const fn chunk_capacity(mut self, slots: usize) -> Self {
-        self.options.chunk_capacity = slots;
+        self.options.chunk_capacity = Some(slots);
         self
     }
 

@@ -485,7 +485,24 @@ fn a_slab_without_options_serves_from_a_region_that_is_smaller_than_a_chunk() {
         // A size that was set stays.
         let builder = Slab::<[u64; 2]>::builder().chunk_capacity(8192);
         assert!(builder.pages(region()).build().try_insert([7; 2]).is_err());
+        // The default too, where it is asked for.
+        let builder = Slab::<[u64; 2]>::builder().chunk_capacity(4096);
+        assert!(builder.pages(region()).build().try_insert([7; 2]).is_err());
     }
+}
+
+/// A free stack for ten million values was refused, and the chunks became smaller for good.
+#[test]
+#[cfg(feature = "std")]
+fn a_refused_reserve_leaves_the_size_of_chunks_if_one_of_them_fits() {
+    use flatslab::memory::{Pages, Region};
+    use std::sync::Arc;
+
+    let region = Arc::new(Region::try_new(3 << 20, Pages::new()).unwrap());
+    let slab = Slab::<u64>::builder().pages(region.pages()).build();
+    assert!(slab.try_reserve(10_000_000).is_err());
+    slab.insert_key(7);
+    assert_eq!(slab.capacity(), 4096);
 }
 
 /// Twice the room was asked for, and nothing less.

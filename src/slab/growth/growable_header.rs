@@ -80,6 +80,8 @@ pub(crate) struct Supplies {
     chunks: LooseChunks,
     /// Whether one of `chunks` had to be built.
     pub(crate) built: bool,
+    /// Whether the source has refused a chunk, and not an array.
+    pub(crate) is_chunk_refused: bool,
     stack: FreeStack,
     origins: Option<Block>,
 }
@@ -256,6 +258,7 @@ impl GrowableHeader {
         let mut supplies = Supplies {
             spare: None,
             built: false,
+            is_chunk_refused: false,
             chunks: LooseChunks::new(self.table.borrow().layout(), self.source().clone()),
             stack: FreeStack::empty(self.source().clone()),
             origins: None,
@@ -356,7 +359,9 @@ impl GrowableHeader {
                     .and_then(|take| take())
                     .or(supplies.spare.take());
                 if supplies.blocks() < chunks {
+                    supplies.is_chunk_refused = true;
                     let block = Block::allocate(layout, self.source())?;
+                    supplies.is_chunk_refused = false;
                     if touch {
                         block.touch();
                     }

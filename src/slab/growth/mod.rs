@@ -363,7 +363,8 @@ impl Growable {
         loop {
             let (mut left_over, result) = self.gather(body, slots, touch);
             body.add(slots, &mut left_over);
-            let is_other = result.is_err_and(|error| self.take_smaller_chunks(body, error));
+            let is_other =
+                result.is_err() && left_over.is_chunk_refused && self.take_smaller_chunks(body);
             let built = left_over.built;
             self.settle(body, left_over);
             if !is_other {
@@ -399,20 +400,16 @@ impl Growable {
         })
     }
 
-    /// Makes chunks smaller if a growth was refused by the source, there is no chunk, the helper has
+    /// Makes chunks smaller, because the source has refused one, if there is no chunk, the helper has
     /// none either, and no option has set their size. Returns `false` otherwise.
     #[cold]
     #[inline(never)]
-    pub(super) fn take_smaller_chunks(&self, body: &GrowableHeader, error: AllocError) -> bool {
+    pub(super) fn take_smaller_chunks(&self, body: &GrowableHeader) -> bool {
         #[cfg(feature = "std")]
         if self.ahead.is_some() {
             return false;
         }
-        let is_a_limit = matches!(
-            error,
-            AllocError::TooManySlots { .. } | AllocError::TooManyBytes { .. }
-        );
-        if is_a_limit || !self.is_any_size {
+        if !self.is_any_size {
             return false;
         }
         let smaller = body.smaller_chunks();

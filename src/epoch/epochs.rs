@@ -9,7 +9,7 @@
 //! and left where they are, so that a few epochs that insert and remove values one by one, in turn,
 //! cost nothing more. A chunk that is no longer noted and still has no value is *idle*, and is used
 //! after the others of its epoch. If a limit is reached or memory is refused, idle chunks serve the
-//! epoch that needs memory, as they are or freed for a new one (`raw/refused.rs`).
+//! epoch that needs memory, as they are or freed for a new one (`refused.rs`).
 //!
 //! # Invariants
 //!
@@ -32,11 +32,12 @@ use core::cell::Cell;
 use super::error::{EpochError, Refusal};
 use super::key::{Epoch, EpochKey, INDEX_BITS, Word};
 use super::record::{ChunkPtr, EpochPtr, EpochState, Kind, Place, Plan, Vacated};
+use super::refused::Budget;
 use super::store::{Limits, Store};
 use super::table::Table;
 use crate::error::{AccessError, AllocError, BuildError, MAX_EPOCH_SLABS};
 use crate::raw::atomic::{Count, Ordering};
-use crate::raw::refused::{MOST_FREED, Refused, in_place_of_all, in_place_of_bytes};
+use crate::raw::refused::MOST_FREED;
 use crate::raw::row::Row;
 use crate::raw::source::Source;
 
@@ -614,7 +615,7 @@ impl RawEpochs {
     }
 
     /// Makes the chunk idle that is noted at this place, unless it has values again.
-    fn settle(&self, place: Place) {
+    pub(super) fn settle(&self, place: Place) {
         let Some(chunk) = self.store.noted.get(place) else {
             return;
         };
@@ -644,7 +645,7 @@ impl RawEpochs {
 
     /// Makes an idle chunk of this class unused, which its epoch gives up; returns `false` if no
     /// chunk is idle.
-    fn give_up(&self, class: usize) -> bool {
+    pub(super) fn give_up(&self, class: usize) -> bool {
         let Some(chunk) = self.store.idle(class) else {
             return false;
         };
@@ -655,72 +656,6 @@ impl RawEpochs {
         }
         self.store.put(chunk);
         true
-    }
-
-    /// Makes a chunk of a class unused for which there was no memory: one that an epoch does not
-    /// need, or a new one in the place of such chunks of other classes. If the source has refused,
-    /// the new one may have fewer slots. Frees as many chunks as the budget has.
-    ///
-    /// # Errors
-    ///
-    /// The given error, if the chunks that epochs can give up are not enough.
-    fn take_over(
-        &self,
-        class: usize,
-        error: AllocError,
-        budget: &mut Budget,
-    ) -> Result<(), AllocError> {
-        let plan = *self.store.plan(class);
-        let is_limit = matches!(error, AllocError::Limit { .. });
-        let bytes = match is_limit {
-            true => self.store.excess(&plan),
-            // The source may have the memory once that much was returned to it.
-            false => plan.data.size(),
-        };
-        // At a limit, chunks that no epoch has come first.
-        let with_idle = !is_limit || self.store.cached_bytes(class) < bytes;
-        if with_idle {
-            self.settle_all();
-            if self.give_up(class) {
-                return Ok(());
-            }
-            if is_limit && self.store.free_bytes(class) < bytes {
-                return Err(error);
-            }
-        }
-        let mut way = Way {
-            raw: self,
-            class,
-            with_idle,
-            left: budget.chunks,
-        };
-        let least = self.store.least_slots(&plan);
-        let is_added = in_place_of_bytes(&mut way, bytes, plan.slots)
-            || !is_limit && in_place_of_all(&mut way, plan.slots, least);
-        budget.chunks = way.left;
-        is_added.then_some(()).ok_or(error)
-    }
-
-    /// Makes chunks idle that are noted and have no value.
-    fn settle_all(&self) {
-        let noted = &self.store.noted;
-        noted.places().for_each(|place| self.settle(place));
-    }
-
-    /// Frees chunks without values, of any class, and spare records, as many as the budget has.
-    /// Returns `false` if there was none. A source of the user's may run.
-    fn free_some(&self, budget: &mut Budget) -> bool {
-        self.settle_all();
-        let mut way = Way {
-            raw: self,
-            class: self.store.classes(),
-            with_idle: true,
-            left: budget.chunks,
-        };
-        while way.free_one() {}
-        let is_freed = way.left < budget.chunks;
-        budget.chunks = way.left;
-        core::mem::take(&mut budget.tables) && way.free_tables() || is_freed
     }
 
     /// Panics if an invariant does not hold.
@@ -786,57 +721,6 @@ impl RawEpochs {
             );
         }
         self.store.check(&mut seen);
-    }
-}
-
-/// What one call may still free: its rounds share it.
-struct Budget {
-    chunks: usize,
-    /// Whether it may free spare records and tables.
-    tables: bool,
-}
-
-impl Budget {
-    const OF_A_CALL: Budget = Budget {
-        chunks: MOST_FREED,
-        tables: true,
-    };
-}
-
-/// A request for a chunk of a class, and what it may free: unused chunks of other classes.
-struct Way<'s> {
-    raw: &'s RawEpochs,
-    class: usize,
-    /// Whether it may free idle chunks too.
-    with_idle: bool,
-    /// The number of chunks that it may still free.
-    left: usize,
-}
-
-impl Refused for Way<'_> {
-    fn bytes(&self) -> usize {
-        self.raw.store.committed()
-    }
-
-    fn free_one(&mut self) -> bool {
-        let RawEpochs { store, .. } = self.raw;
-        let frees = |other| {
-            store.give_back(other).is_some()
-                || self.with_idle && self.raw.give_up(other) && store.give_back(other).is_some()
-        };
-        let mut others = (0..store.classes()).filter(|&other| other != self.class);
-        let is_freed = self.left > 0 && others.any(frees);
-        self.left -= usize::from(is_freed);
-        is_freed
-    }
-
-    /// Spare records of epochs, and the table of chunks if there is none.
-    fn free_tables(&mut self) -> bool {
-        self.raw.records.free_spares(MOST_FREED) | self.raw.store.free_table()
-    }
-
-    fn allocate(&mut self, cells: u32) -> bool {
-        self.raw.store.grow(self.class, cells).is_ok()
     }
 }
 
@@ -1119,7 +1003,7 @@ impl EpochRecords {
 
     /// Frees spare records that are not owed, at most `most`. Returns whether there was one. A
     /// source of the user's may run.
-    fn free_spares(&self, most: usize) -> bool {
+    pub(super) fn free_spares(&self, most: usize) -> bool {
         let mut is_any = false;
         for _ in 0..most {
             let Some(record) = self

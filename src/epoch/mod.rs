@@ -160,6 +160,7 @@ mod error;
 mod key;
 mod options;
 mod record;
+mod refused;
 mod scope;
 mod stats;
 mod store;

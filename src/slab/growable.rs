@@ -24,9 +24,9 @@ use crate::slab::{Memory, TrackedSlab};
 /// [builder](Self::builder) says otherwise. If it cannot, [`insert`](Self::insert) panics or aborts,
 /// as `Vec` does, and [`try_insert`](Self::try_insert) returns the value. If the allocator refuses
 /// the first chunk, and no option has set its size, all chunks are a quarter as large, or less, down
-/// to the smallest that [`chunk_capacity`](Builder::chunk_capacity) permits. Chunks are kept until
-/// [`shrink_to_fit`](Self::shrink_to_fit). All other methods are documented on [`TrackedSlab`].
-/// Slots are reused last in, first out, also across chunks.
+/// to the smallest that [`chunk_capacity`](crate::Builder::chunk_capacity) permits. Chunks are kept
+/// until [`shrink_to_fit`](Self::shrink_to_fit). All other methods are documented on
+/// [`TrackedSlab`]. Slots are reused last in, first out, also across chunks.
 ///
 /// A slot takes the size of a value (at least 4 bytes) and 8 bytes for its key and its state,
 /// rounded up to the value's alignment (at least 4 bytes), and 8 to 16 bytes of the free stack.

@@ -367,7 +367,7 @@ fn everything_prints_in_every_state() {
         "UntrackedAccessor { slab: Slab { len: 0, capacity: 0, .. } }"
     );
     let builder = format!("{:?}", Slab::<u64>::builder());
-    assert!(builder.starts_with("Builder { options: SlabOptions { chunk_capacity: 4096"));
+    assert!(builder.starts_with("Builder { options: SlabOptions { chunk_capacity: None"));
     assert_eq!(
         format!("{:?} {:?}", Key::from_raw(42), Key::NONE),
         "Key(42) Key::NONE"

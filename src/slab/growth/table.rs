@@ -531,7 +531,7 @@ impl ChunkTable {
     ///
     /// A stamped cell of this table starts at `cell`.
     pub(super) unsafe fn has_key(&self, cell: NonNull<u8>) -> bool {
-        // SAFETY: the same (precondition).
+        // SAFETY: a stamped cell starts there (precondition), and `shape` is that of all cells.
         unsafe { self.cells.shape.key(cell) }.is_some()
     }
 

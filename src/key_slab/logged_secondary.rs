@@ -509,7 +509,7 @@ impl<'a, V: Copy, K: GenerationKey> IntoIterator for &'a mut LoggedSecondary<V, 
 }
 
 /// The check of the invariants.
-#[cfg(any(test, fuzzing))]
+#[cfg(test)]
 impl<V: Copy, K: GenerationKey, X: ?Sized> Logged<SecondarySlab<V, K>, X> {
     /// Panics if an invariant of the slab or of its log does not hold.
     pub(super) fn check(&self) {

@@ -9,7 +9,7 @@
 //! no buffer in use. The classes know their idle chunks ([`State::Idle`]), so no buffer is looked
 //! at. If the bytes of a chunk have room for as many buffers as a new chunk would have, it keeps
 //! its bytes, and gets other headers if it has too few, or many too many. Otherwise idle chunks are
-//! freed for a new one, at most [`MOST_FREED`] for a request (`raw/refused.rs`). One that can serve
+//! freed for a new one, as many as the [`Budget`] of a request has. One that can serve
 //! the request as it is stays until the end, for a source that refuses everything.
 
 use core::alloc::Layout;
@@ -22,7 +22,7 @@ use super::numbers::{NO_PAGE, PAGE_HEADERS, bit};
 use super::references::References;
 use crate::error::AllocError;
 use crate::raw::memory::Block;
-use crate::raw::refused::{FRACTION, MOST_FREED, Refused, in_place_of_all, in_place_of_bytes};
+use crate::raw::refused::{Budget, FRACTION, Refused, in_place_of_all, in_place_of_bytes};
 use crate::raw::source::Source;
 use crate::raw::touch::touch;
 
@@ -191,7 +191,8 @@ impl<R: References> ArenaCore<R> {
     /// The header is from this class, made, free, and neither in the hand nor banked.
     #[inline]
     pub(super) unsafe fn push(&self, class: &Class<R>, header: NonNull<Header<R>>) {
-        // SAFETY: a free header of this class that is neither in the hand nor banked (precondition).
+        // SAFETY: a free header of this class that is neither in the hand nor banked
+        // (precondition).
         if unsafe { class.push(header) } {
             self.bank_some(class);
         }
@@ -261,8 +262,8 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// Makes headers of a class, and banks them, until `count` are free: those of the first `chunks`
-    /// chunks of each list that has chunks whose headers are not all made.
+    /// Makes headers of a class, and banks them, until `count` are free: those of the first
+    /// `chunks` chunks of each list that has chunks whose headers are not all made.
     fn make_banked_of(&self, class: &Class<R>, chunks: usize, count: usize, touched: bool) {
         for state in [State::Fresh, State::Idle] {
             let mut next = class.list(state).get();
@@ -449,8 +450,8 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// Adds a chunk to a class for which this plan was refused, unless a buffer of it is found to be
-    /// free. Buffers that were returned are reclaimed before anything is refused.
+    /// Adds a chunk to a class for which this plan was refused, unless a buffer of it is found to
+    /// be free. Buffers that were returned are reclaimed before anything is refused.
     ///
     /// # Errors
     ///
@@ -465,11 +466,10 @@ impl<R: References> ArenaCore<R> {
             return Err(error);
         }
         let (mut most, free) = (RECLAIMED, class.free());
-        // The chunks that this request may free, in all of its rounds.
-        let mut left = MOST_FREED;
+        let mut budget = Budget::new();
         loop {
             let reclaimed = self.gather(class, most);
-            if class.free() > free || self.take_over(class, plan, &mut left) {
+            if class.free() > free || self.take_over(class, plan, &mut budget) {
                 return Ok(());
             }
             if reclaimed < most {
@@ -500,14 +500,14 @@ impl<R: References> ArenaCore<R> {
 
     /// Adds a chunk to a class for which this plan was refused: an idle one of another class, or a
     /// new one in the place of idle ones. Returns `false` if there is none.
-    fn take_over(&self, class: &Class<R>, plan: &ChunkPlan, left: &mut usize) -> bool {
+    fn take_over(&self, class: &Class<R>, plan: &ChunkPlan, budget: &mut Budget) -> bool {
         self.take_idle(class, plan.buffers, plan.buffers)
-            || self.allocate_in_place(class, plan, left)
+            || self.allocate_in_place(class, plan, budget)
             || self.take_idle(class, 1, 1)
     }
 
-    /// The idle chunk of another class whose bytes have room for the most buffers of this class, and
-    /// for at least one; and for how many buffers it is to have headers.
+    /// The idle chunk of another class whose bytes have room for the most buffers of this class,
+    /// and for at least one; and for how many buffers it is to have headers.
     fn best_idle(&self, class: &Class<R>) -> Option<(NonNull<Chunk<R>>, Reuse)> {
         let idle = |other| Chunk::list(other, State::Idle).next();
         let room = |chunk: &NonNull<Chunk<R>>| {
@@ -577,8 +577,8 @@ impl<R: References> ArenaCore<R> {
         true
     }
 
-    /// Headers for a chunk that is taken over, and their number: that which is wanted, or a fraction
-    /// of it that is more than the chunk has. `None` if there is no memory.
+    /// Headers for a chunk that is taken over, and their number: that which is wanted, or a
+    /// fraction of it that is more than the chunk has. `None` if there is no memory.
     fn other_headers(&self, reuse: &Reuse) -> Option<(Block, u32)> {
         let mut count = reuse.wanted;
         loop {
@@ -596,37 +596,37 @@ impl<R: References> ArenaCore<R> {
     }
 
     /// Adds a chunk of this plan, which was refused, or of fewer buffers, in the place of idle
-    /// chunks of other classes. Frees at most `left` of them, and subtracts them.
+    /// chunks of other classes.
     ///
     /// Returns `false` if that gives no room for a buffer. At a limit nothing is freed then, unless
     /// the next request can have that room.
-    fn allocate_in_place(&self, class: &Class<R>, plan: &ChunkPlan, left: &mut usize) -> bool {
+    fn allocate_in_place(&self, class: &Class<R>, plan: &ChunkPlan, budget: &mut Budget) -> bool {
         let mut way = Way {
             core: self,
             class,
             plan: *plan,
-            left,
             // It serves the request as it is, if the source refuses everything.
             kept: self.best_idle(class).map(|(chunk, _)| chunk),
         };
         if self.check_limits(plan).is_err() {
-            let Some(smaller) = self.plan_within_limit(&way) else {
+            let Some(smaller) = self.plan_within_limit(&way, budget.chunks()) else {
                 return false;
             };
             way.plan = smaller;
-            while self.check_limits(&smaller).is_err() && way.free_one() {}
+            while self.check_limits(&smaller).is_err() && budget.free_one(&mut way) {}
             if self.allocate_chunk(class, &smaller).is_ok() {
                 return true;
             }
         }
         let (bytes, buffers) = (way.plan.bytes(), way.plan.buffers);
-        in_place_of_bytes(&mut way, bytes, buffers) || in_place_of_all(&mut way, buffers, 1)
+        in_place_of_bytes(&mut way, budget, bytes, buffers)
+            || in_place_of_all(&mut way, budget, buffers, 1)
     }
 
     /// The plan of a chunk of as many buffers, of those of this plan, as there is room for within
-    /// the limit once the idle chunks are freed that a request may free. `None` if all idle chunks
+    /// the limit once the next `most_freed` idle chunks are freed. `None` if all idle chunks
     /// together have no room for a buffer.
-    fn plan_within_limit(&self, way: &Way<'_, R>) -> Option<ChunkPlan> {
+    fn plan_within_limit(&self, way: &Way<'_, R>, most_freed: usize) -> Option<ChunkPlan> {
         let Way { class, plan, .. } = *way;
         let (of_one, of_none) = Self::bytes_of_one(class.size());
         let buffers = |bytes: usize| bytes.saturating_sub(of_none) / of_one;
@@ -636,7 +636,7 @@ impl<R: References> ArenaCore<R> {
         if buffers(self.bytes_left() + idle - kept) == 0 {
             return None;
         }
-        let next = way.idle_chunks().take(*way.left);
+        let next = way.idle_chunks().take(most_freed);
         // SAFETY: on lists, so they are valid (`chunk-listed`).
         let next: usize = next.map(|it| unsafe { it.as_ref() }.bytes()).sum();
         let room = self.bytes_left() + next;
@@ -653,7 +653,7 @@ impl<R: References> ArenaCore<R> {
         let mut is_any = false;
         for class in self.classes() {
             if let Some(hand) = class.narrow() {
-                // SAFETY: given up by `widen_hand`, and not the class's any more.
+                // SAFETY: `widen_hand` leaked it with this layout, and `narrow` gave it up.
                 drop(unsafe { Block::from_start(hand, Class::<R>::WIDE_HAND, self.source()) });
                 is_any = true;
             }
@@ -728,8 +728,6 @@ struct Way<'c, R: References> {
     core: &'c ArenaCore<R>,
     class: &'c Class<R>,
     plan: ChunkPlan,
-    /// The number of chunks that it may still free.
-    left: &'c mut usize,
     /// The chunk that it may not free. It is compared, and not used.
     kept: Option<NonNull<Chunk<R>>>,
 }
@@ -753,9 +751,8 @@ impl<R: References> Refused for Way<'_, R> {
     }
 
     fn free_one(&mut self) -> bool {
-        let chunk = self.idle_chunks().next().filter(|_| *self.left > 0);
+        let chunk = self.idle_chunks().next();
         if let Some(chunk) = chunk {
-            *self.left -= 1;
             // SAFETY: it is on a list of idle chunks of this core (`chunk-listed`).
             unsafe { self.core.free_idle(chunk) };
         }

@@ -32,12 +32,11 @@ use core::cell::Cell;
 use super::error::{EpochError, Refusal};
 use super::key::{Epoch, EpochKey, INDEX_BITS, Word};
 use super::record::{ChunkPtr, EpochPtr, EpochState, Kind, Place, Plan, Vacated};
-use super::refused::Budget;
 use super::store::{Limits, Store};
 use super::table::Table;
 use crate::error::{AccessError, AllocError, BuildError, MAX_EPOCH_SLABS};
 use crate::raw::atomic::{Count, Ordering};
-use crate::raw::refused::MOST_FREED;
+use crate::raw::refused::{Budget, MOST_FREED};
 use crate::raw::row::Row;
 use crate::raw::source::Source;
 
@@ -252,7 +251,7 @@ impl RawEpochs {
         epoch: Option<Epoch>,
         class: usize,
     ) -> Result<(ChunkPtr, u32, Word), Refusal> {
-        let mut budget = Budget::OF_A_CALL;
+        let mut budget = Budget::new();
         loop {
             let record = match epoch {
                 Some(epoch) => {
@@ -438,7 +437,7 @@ impl RawEpochs {
     ///
     /// If the source refuses.
     pub(super) fn open(&self) -> Result<Epoch, AllocError> {
-        let mut budget = Budget::OF_A_CALL;
+        let mut budget = Budget::new();
         loop {
             match self.records.try_open(Kind::Outside, self.advances.get()) {
                 Ok(record) => return Ok(record.epoch().expect("it has begun")),
@@ -1016,8 +1015,8 @@ impl EpochRecords {
             self.spare.set(record.next_free.take());
             self.spares.set(self.spares.get() - 1);
             self.table.remove((record.place - self.place) as usize);
-            // SAFETY: written by `grow`; it has no epoch, and is not in the table or on the list any
-            // more.
+            // SAFETY: written by `grow`; it has no epoch, and is not in the table or on the list
+            // any more.
             drop(unsafe { record.into_record(self.classes, &self.source) });
             is_any = true;
         }

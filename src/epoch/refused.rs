@@ -4,21 +4,7 @@
 
 use super::epochs::RawEpochs;
 use crate::error::AllocError;
-use crate::raw::refused::{MOST_FREED, Refused, in_place_of_all, in_place_of_bytes};
-
-/// What one call may still free: its rounds share it.
-pub(super) struct Budget {
-    chunks: usize,
-    /// Whether it may free spare records and tables.
-    tables: bool,
-}
-
-impl Budget {
-    pub(super) const OF_A_CALL: Budget = Budget {
-        chunks: MOST_FREED,
-        tables: true,
-    };
-}
+use crate::raw::refused::{Budget, MOST_FREED, Refused, in_place_of_all, in_place_of_bytes};
 
 /// A request for a chunk of a class, and what it may free: unused chunks of other classes.
 struct Way<'s> {
@@ -26,8 +12,6 @@ struct Way<'s> {
     class: usize,
     /// Whether it may free idle chunks too.
     with_idle: bool,
-    /// The number of chunks that it may still free.
-    left: usize,
 }
 
 impl Refused for Way<'_> {
@@ -42,9 +26,7 @@ impl Refused for Way<'_> {
                 || self.with_idle && self.raw.give_up(other) && store.give_back(other).is_some()
         };
         let mut others = (0..store.classes()).filter(|&other| other != self.class);
-        let is_freed = self.left > 0 && others.any(frees);
-        self.left -= usize::from(is_freed);
-        is_freed
+        others.any(frees)
     }
 
     /// Spare records of epochs, and the table of chunks if there is none.
@@ -93,12 +75,10 @@ impl RawEpochs {
             raw: self,
             class,
             with_idle,
-            left: budget.chunks,
         };
         let least = self.store.least_slots(&plan);
-        let is_added = in_place_of_bytes(&mut way, bytes, plan.slots)
-            || !is_limit && in_place_of_all(&mut way, plan.slots, least);
-        budget.chunks = way.left;
+        let is_added = in_place_of_bytes(&mut way, budget, bytes, plan.slots)
+            || !is_limit && in_place_of_all(&mut way, budget, plan.slots, least);
         is_added.then_some(()).ok_or(error)
     }
 
@@ -112,15 +92,10 @@ impl RawEpochs {
     /// Returns `false` if there was none. A source of the user's may run.
     pub(super) fn free_some(&self, budget: &mut Budget) -> bool {
         self.settle_all();
-        let mut way = Way {
+        budget.free_all(&mut Way {
             raw: self,
             class: self.store.classes(),
             with_idle: true,
-            left: budget.chunks,
-        };
-        while way.free_one() {}
-        let is_freed = way.left < budget.chunks;
-        budget.chunks = way.left;
-        core::mem::take(&mut budget.tables) && way.free_tables() || is_freed
+        })
     }
 }

@@ -369,8 +369,9 @@ unsafe impl<'p, T> PointerOps for PoolBoxOps<PoolBox<'p, T>> {
 /// struct Link { link: LinkedListLink, number: u64 }
 /// ```
 ///
-/// Operations of another type are refused. [`DefaultLinkOps`](intrusive_collections::DefaultLinkOps)
-/// is a safe trait, and the collection would follow the two words as pointers:
+/// Operations of another type are refused.
+/// [`DefaultLinkOps`](intrusive_collections::DefaultLinkOps) is a safe trait, and the collection
+/// would follow the two words as pointers:
 ///
 /// ```compile_fail,E0308
 /// use flatslab::{Slab, slab_adapter};

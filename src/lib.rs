@@ -161,7 +161,7 @@
 //! |---|---|---|
 //! | `try_…` | returns a `Result`, or `None` if there is only one reason; never panics or aborts. In tracked slabs `try_retain` and `try_drain` skip borrowed values and count them | |
 //! | `insert` | puts a value into a slab, and returns a key or a handle: in a `Result` if the slab is bounded. A slab that grows panics or aborts if it cannot, as `Vec` does, where `try_insert` returns the value | |
-//! | `remove` | removes the value with this key, and returns it; panics if there is no value, where `try_remove` returns `None`. In a [`SharedSlab`](sync::SharedSlab) or [`EpochBytes`](epoch::EpochBytes) it drops the value instead, in a `SharedSlab` at the latest with its last guard, and returns whether there was a value | |
+//! | `remove` | removes the value with this key, and returns it; panics if there is no value, where `try_remove` returns `None`, or an error if the slab [logs](key_slab::Logged) its changes. In a [`SharedSlab`](sync::SharedSlab) or [`EpochBytes`](epoch::EpochBytes) it drops the value instead, in a `SharedSlab` at the latest with its last guard, and returns whether there was a value | |
 //! | `take` | moves a value out: by key, of a [`SharedSlab`](sync::SharedSlab) or an [`EpochSlab`](epoch::EpochSlab); or out of a [`Slot`] or a [`PoolBox`](pool::PoolBox), whose place stays reserved for the next value | |
 //! | `alloc` | takes memory from an arena, a pool or an epoch; panics if that is full, where `try_alloc` returns an error | |
 //! | `get` | borrows the value with this key; `None` if there is no value | |

@@ -104,7 +104,8 @@ impl Stats {
         self.figures().map(|figure| (figure.name, figure.value))
     }
 
-    /// Iterates over the figures that the container has, each with its name, its value and its kind.
+    /// Iterates over the figures that the container has, each with its name, its value and its
+    /// kind.
     ///
     /// `refusals`, `growths` and `returned` are counters. The others are gauges.
     ///

@@ -4,12 +4,12 @@
 //! coerce raw pointers. So the macro passes a closure that only coerces a pointer. The box applies
 //! it to its own pointer, and a new box is made of the result.
 //!
-//! A safe function that took any closure would be unsound, because a closure can return a pointer to
-//! anything. Checks at run time would not find all such closures: `p.cast::<Other>() as *mut dyn
-//! Trait` has the address of `p`, and the type `Other` can have the size and the alignment of the
-//! value. So boxes get the closure in a [`Coercion`], whose constructor is an `unsafe` function, and
-//! the macro guarantees that its closure obeys the contract. The caller's expression and type are
-//! outside of the macro's `unsafe` block.
+//! A safe function that took any closure would be unsound, because a closure can return a pointer
+//! to anything. Checks at run time would not find all such closures:
+//! `p.cast::<Other>() as *mut dyn Trait` has the address of `p`, and the type `Other` can have the
+//! size and the alignment of the value. So boxes get the closure in a [`Coercion`], whose
+//! constructor is an `unsafe` function, and the macro guarantees that its closure obeys the
+//! contract. The caller's expression and type are outside of the macro's `unsafe` block.
 //!
 //! # Invariants
 //!

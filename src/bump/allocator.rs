@@ -76,8 +76,8 @@ macro_rules! allocators {
                 old: Layout,
                 new: Layout,
             ) -> Result<NonNull<[u8]>, AllocError> {
-                // SAFETY: `place` is memory of this arena with the layout `old`, which the caller gives up
-                // (precondition).
+                // SAFETY: `place` is memory of this arena with the layout `old`, which the caller
+                // gives up (precondition).
                 unsafe { resize(self.chunks(), place, old, new) }
             }
 
@@ -88,9 +88,9 @@ macro_rules! allocators {
                 old: Layout,
                 new: Layout,
             ) -> Result<NonNull<[u8]>, AllocError> {
-                // SAFETY: `place` is memory of this arena with the layout `old`, which the caller gives up
-                // (precondition). The new block has `new.size()` bytes, which
-                // is `old.size()` at least.
+                // SAFETY: `place` is memory of this arena with the layout `old`, which the caller
+                // gives up (precondition). The new block has `new.size()` bytes, which is
+                // `old.size()` at least.
                 unsafe {
                     let grown = resize(self.chunks(), place, old, new)?;
                     let rest = grown.cast::<u8>().add(old.size());
@@ -106,8 +106,8 @@ macro_rules! allocators {
                 old: Layout,
                 new: Layout,
             ) -> Result<NonNull<[u8]>, AllocError> {
-                // SAFETY: `place` is memory of this arena with the layout `old`, which the caller gives up
-                // (precondition).
+                // SAFETY: `place` is memory of this arena with the layout `old`, which the caller
+                // gives up (precondition).
                 unsafe { resize(self.chunks(), place, old, new) }
             }
         }

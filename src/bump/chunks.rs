@@ -220,7 +220,8 @@ impl Chunks {
     #[inline(always)]
     fn take_low_here(&self, layout: Layout) -> Option<NonNull<u8>> {
         let place = self.find_low(layout)?;
-        // SAFETY: `find_low` found so many bytes there, and nothing was taken since (`look-then-take`).
+        // SAFETY: `find_low` found so many bytes there, and nothing was taken since
+        // (`look-then-take`).
         unsafe { self.commit_low(place, layout.size()) };
         Some(place)
     }

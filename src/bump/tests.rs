@@ -87,7 +87,7 @@ fn a_source_that_refuses_is_asked_few_times() {
         fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
             let bytes = layout.size();
             let is_small = bytes <= 8192;
-            // SAFETY: the layout has a size.
+            // SAFETY: an arena asks for chunks, which have a header, so the layout has bytes.
             let start = is_small.then(|| unsafe { System.alloc(layout) });
             start
                 .and_then(NonNull::new)

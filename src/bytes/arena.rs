@@ -23,8 +23,8 @@ use crate::raw::source::Source;
 ///
 /// If the arena is dropped while buffers exist, dropping the last buffer frees the memory. This
 /// takes O(n) for n chunks: 5 to 24 ms for 100,000 chunks in our measurements. If no buffers exist,
-/// dropping the arena takes O(n), and O(buffers) if positions hold references, which it drops. After
-/// the arena, dropping a [chain](Buf::set_next) takes O(n) for the n buffers that it frees.
+/// dropping the arena takes O(n), and O(buffers) if positions hold references, which it drops.
+/// After the arena, dropping a [chain](Buf::set_next) takes O(n) for the n buffers that it frees.
 pub struct ByteArena<R: References = Local> {
     /// Valid until the arena is dropped and no buffer is in use (`core-stays`).
     core: NonNull<ArenaCore<R>>,
@@ -111,8 +111,8 @@ impl<R: References> ByteArena<R> {
     /// # Complexity
     ///
     /// O(1). If there is [no memory](super#if-there-is-no-memory), it frees at most 64 chunks of
-    /// other classes, each in O(n / 64) for n buffers. Before it is refused, it reclaims all buffers
-    /// that other threads returned.
+    /// other classes, each in O(n / 64) for n buffers. Before it is refused, it reclaims all
+    /// buffers that other threads returned.
     ///
     /// # Panics
     ///

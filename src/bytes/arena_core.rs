@@ -617,7 +617,7 @@ impl<R: References> Class<R> {
 
     /// Whether the hand is not the array of the class itself.
     fn is_widened(&self) -> bool {
-        // SAFETY: `entries` has more than one place.
+        // SAFETY: the array of the class has `PLACES` places, of which this is the second.
         let first = unsafe { (&raw const self.entries).cast::<Entry<R>>().add(1) };
         self.bottom.get().as_ptr().cast_const() != first
     }
@@ -712,7 +712,8 @@ impl<R: References> Class<R> {
     /// Forgets the contents of the hand, for good: from now on each push reports that.
     pub(super) fn close_hand(&self) {
         self.discard();
-        // SAFETY: the top is a place of the hand, and so is the next one or the hand's end (`hand-places`).
+        // SAFETY: the top is a place of the hand, and so is the next one or the hand's end
+        // (`hand-places`).
         self.limit.set(unsafe { self.top.get().add(1) });
     }
 

@@ -98,7 +98,8 @@ impl<R: References> BufMut<R> {
 
     #[inline(always)]
     fn header(&self) -> &Header<R> {
-        // SAFETY: the header is mutable (`header-state`), so its core and chunk stay (`core-stays`).
+        // SAFETY: the header is mutable (`header-state`), so its core and chunk stay
+        // (`core-stays`).
         unsafe { self.header.as_ref() }
     }
 

@@ -11,9 +11,9 @@
 //! walk over everything. So both kinds of counts have such a list, whose headers are [made
 //! free](ArenaCore::reclaim) one by one.
 //!
-//! Once the arena is dropped, a chain is freed at once. Its rest cannot be left: the drop may be the
-//! last call that the arena gets, and whether it is depends on how many of the other buffers in use
-//! follow in that rest, which only a walk tells.
+//! Once the arena is dropped, a chain is freed at once. Its rest cannot be left: the drop may be
+//! the last call that the arena gets, and whether it is depends on how many of the other buffers in
+//! use follow in that rest, which only a walk tells.
 
 use core::ptr::NonNull;
 
@@ -130,8 +130,8 @@ impl<R: References> ArenaCore<R> {
                 }
             }
             freed += 1;
-            // SAFETY: the header keeps its core (`core-stays`), and has no reference, so its link is
-            // borrowed by no one (`no-cycle`).
+            // SAFETY: the header keeps its core (`core-stays`), and has no reference, so its link
+            // is borrowed by no one (`no-cycle`).
             let next = unsafe { header.as_ref().next_mut() }.take();
             // SAFETY: no one else has it, and it has no link.
             unsafe { Self::give_back(header, header.as_ref().class_pointer()) };
@@ -169,7 +169,8 @@ impl<R: References> ArenaCore<R> {
     /// not used any more.
     #[inline(always)]
     unsafe fn give_back(header: NonNull<Header<R>>, class: NonNull<Class<R>>) {
-        // SAFETY: the caller owns the header, which is not free, and is from this class (precondition).
+        // SAFETY: the caller owns the header, which is not free, and is from this class
+        // (precondition).
         unsafe {
             if R::ATOMIC {
                 Self::give_back_to_owner(header, class);

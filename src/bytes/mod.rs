@@ -89,8 +89,8 @@
 //! A chunk belongs to its class while one of its buffers is in use. At a
 //! [limit](crate::Builder::max_bytes), or if the allocator refuses, a request takes over a chunk of
 //! another class that has no buffer in use, or frees such chunks for a new one. If there is no
-//! memory for a chunk of the usual size, it takes a smaller one. The classes know the chunks that no
-//! buffer uses, so the request looks at no buffers. Buffers that other threads returned, and the
+//! memory for a chunk of the usual size, it takes a smaller one. The classes know the chunks that
+//! no buffer uses, so the request looks at no buffers. Buffers that other threads returned, and the
 //! rest of chains, are reclaimed before a request is refused, however many there are.
 //!
 //! A request frees at most 64 chunks. If it needs the memory of more chunks, it is refused, and the

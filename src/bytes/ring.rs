@@ -815,7 +815,8 @@ impl<T> Entries<T> {
         }
         self.first += 1;
         self.next += 1;
-        // SAFETY: by `entry-places` the newest place has a value now; the ring is borrowed exclusively.
+        // SAFETY: by `entry-places` the newest place has a value now; the ring is borrowed
+        // exclusively.
         unsafe { { newest }.as_mut() }
     }
 

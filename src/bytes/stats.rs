@@ -40,8 +40,8 @@ pub struct ClassStats {
 /// A snapshot of the statistics of a [`ByteArena`](super::ByteArena).
 ///
 /// `Display` prints it as indented text. Exporters of metrics use [`figures`](Self::figures), and
-/// [`ClassStats::figures`] for each class, which say which fields count since the arena was created,
-/// and which are current values.
+/// [`ClassStats::figures`] for each class, which say which fields count since the arena was
+/// created, and which are current values.
 ///
 /// # Examples
 ///

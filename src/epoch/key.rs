@@ -19,9 +19,9 @@
 //! # Invariants
 //!
 //! * `slot-generation-rises`: a slot's generation never decreases, even when its chunk moves to
-//!   another epoch, until the slot is retired. Then it is 0 for good, which no key has. The slots of
-//!   a chunk whose index a freed one had begin with a generation that none of its slots has used. So
-//!   no two values of a slot have the same key.
+//!   another epoch, until the slot is retired. Then it is 0 for good, which no key has. The slots
+//!   of a chunk whose index a freed one had begin with a generation that none of its slots has
+//!   used. So no two values of a slot have the same key.
 //! * `word-says-value`: a cell is initialised exactly while its word [has a value](Word::has_value)
 //!   or is doomed.
 //! * `guards-exclude`: readers and the one writer exclude each other. The word of a value is

@@ -88,12 +88,13 @@
 //!
 //! A value takes 8 bytes of record in addition to its own. Records are outside of the pages that
 //! are returned to the system, and are freed with the slab; with a
-//! [`MemorySource`](crate::memory::MemorySource), with the memory of the chunk. Each epoch has chunks of its own, so
-//! each usually has at least one chunk that is not full. `insert`, `get` and `take` are O(1). An
-//! insertion into an epoch without a vacant slot takes an unused chunk, or allocates one, whose
-//! first use may fault; [`reserve`](EpochSlab::builder) allocates and touches chunks in advance.
-//! `close` is O(n) for n chunks of the epoch, and `advance` O(1) unless it closes an epoch.
-//! `clear_epoch` is O(n) for n slots of the epoch, and the time of the destructors.
+//! [`MemorySource`](crate::memory::MemorySource), with the memory of the chunk. Each epoch has
+//! chunks of its own, so each usually has at least one chunk that is not full. `insert`, `get` and
+//! `take` are O(1). An insertion into an epoch without a vacant slot takes an unused chunk, or
+//! allocates one, whose first use may fault; [`reserve`](EpochSlab::builder) allocates and touches
+//! chunks in advance. `close` is O(n) for n chunks of the epoch, and `advance` O(1) unless it
+//! closes an epoch. `clear_epoch` is O(n) for n slots of the epoch, and the time of the
+//! destructors.
 //!
 //! If a limit is reached, `insert` panics; if the allocator refuses, the program aborts, as with
 //! `Vec`. `try_insert` returns the value in both cases. Closing and advancing need no memory.
@@ -106,10 +107,10 @@
 //! for a new one. If a [`MemorySource`](crate::memory::MemorySource) refuses a chunk of the usual
 //! size, the new one is smaller, down to one slot.
 //!
-//! An insertion frees at most 64 chunks. If it needs the memory of more, it is refused, and the next
-//! one can free 64 more: a slab of n chunks without values serves what a new one could serve from
-//! the same memory of a source after at most n / 64 refusals. What stays there are the records of
-//! the epochs of the ring, some hundred bytes each, and the table of the records, if more than
+//! An insertion frees at most 64 chunks. If it needs the memory of more, it is refused, and the
+//! next one can free 64 more: a slab of n chunks without values serves what a new one could serve
+//! from the same memory of a source after at most n / 64 refusals. What stays there are the records
+//! of the epochs of the ring, some hundred bytes each, and the table of the records, if more than
 //! 64 epochs were pinned at once. [`shrink_to_fit`](Epochs::shrink_to_fit) frees all unused chunks.
 //!
 //! # Borrows
@@ -479,7 +480,8 @@ impl<C: Contents> Epochs<C> {
     /// so do explicit huge pages that a chunk shares with others. The next chunks get memory again.
     ///
     /// The records of chunks and epochs stay ([`record_bytes`](Stats::record_bytes)), because keys
-    /// are never valid again: as many as there were chunks and epochs at the same time.
+    /// are never valid again: as many as there were chunks and epochs at the same time. In a
+    /// [`MemorySource`](crate::memory::MemorySource) the record of a chunk is freed with the chunk.
     ///
     /// # Complexity
     ///

@@ -6,9 +6,9 @@
 //!
 //! A [chunk](ChunkPtr) is cells that belong to one epoch. Its record is outside of them: a header
 //! followed by the words of the slots, the lengths of buffers, and, with the feature `track`, the
-//! places where values were inserted. The memory of the cells may be returned to the system, and the
-//! record then stays. If the source is the user's, the record is freed with the memory; a record
-//! that takes its index later begins with higher generations (`slot-generation-rises`).
+//! places where values were inserted. The memory of the cells may be returned to the system, and
+//! the record then stays. If the source is the user's, the record is freed with the memory; a
+//! record that takes its index later begins with higher generations (`slot-generation-rises`).
 //!
 //! The entries of freed records in the tables lead to two empty records ([`ChunkPtr::none`],
 //! [`EpochPtr::none`]), in which a look-up finds nothing.
@@ -125,8 +125,8 @@ impl Deref for EpochPtr {
 
     #[inline(always)]
     fn deref(&self) -> &EpochRecord {
-        // SAFETY: valid until it is removed from the table, and only methods of the slab have such a
-        // pointer, which look it up again after user code has run; all that changes is in cells.
+        // SAFETY: valid until it is removed from the table, and only methods of the slab have such
+        // a pointer, which look it up again after user code has run; all that changes is in cells.
         unsafe { self.0.as_ref() }
     }
 }
@@ -440,8 +440,8 @@ impl Deref for ChunkPtr {
 
     #[inline(always)]
     fn deref(&self) -> &Chunk {
-        // SAFETY: valid until it is removed from the table, which takes that it has no value, and is
-        // on no list. Only methods of the slab have such a pointer: to a chunk with a value, or
+        // SAFETY: valid until it is removed from the table, which takes that it has no value, and
+        // is on no list. Only methods of the slab have such a pointer: to a chunk with a value, or
         // found after user code has run. All that changes is in cells.
         unsafe { self.0.as_ref() }
     }

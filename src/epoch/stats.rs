@@ -99,7 +99,8 @@ pub struct Stats {
     /// Bytes of the cells of all chunks that have memory.
     pub committed_bytes: usize,
     /// Bytes of the records of chunks and epochs and of the tables that find them, which are freed
-    /// with the slab. Records of chunks are allocated up to 16 at a time.
+    /// with the slab. Records of chunks are allocated up to 16 at a time; in a
+    /// [`MemorySource`](crate::memory::MemorySource) each is allocated and freed with its chunk.
     pub record_bytes: usize,
     /// Number of advances.
     pub advances: u64,
@@ -298,8 +299,8 @@ impl Iterator for KeysIn<'_> {
 
     fn next(&mut self) -> Option<EpochKey> {
         loop {
-            // Looked up at each step: the slab may have been used in between, and another chunk be at
-            // the index, with fewer slots.
+            // Looked up at each step: the slab may have been used in between, and another chunk be
+            // at the index, with fewer slots.
             let chunk = self.raw.store.get(self.chunk)?;
             let record = self.raw.records.find(self.epoch).ok()?;
             if self.slot >= chunk.slots || chunk.epoch.get() != Some(record) {

@@ -5,18 +5,18 @@
 //! record stays, and is on the list of bare ones.
 //!
 //! If the source is the user's, the record is freed too: otherwise records lay between the free
-//! parts of a source that has few bytes, so that none of them was large enough for a chunk. One with
-//! a retired slot stays.
+//! parts of a source that has few bytes, so that none of them was large enough for a chunk. One
+//! with a retired slot stays.
 //!
 //! Chunks without values of epochs that are not closed stay with these epochs, which use them
 //! again. They are also listed here, for an epoch that needs memory and gets none: the ones that
 //! lost their last value most recently are [noted](Noted), the others are linked, by class.
 //!
 //! Memory for the records of chunks is allocated for several chunks at once ([`RecordBlocks`]), but
-//! for each if the source is the user's. The cells of chunks begin at pages if these are returned to
-//! the system. Between them, a record of its own took all of each page that it reached into: one of
-//! 4,200 bytes took two pages. With malloc, reads at random of a slab with records of their own took
-//! 3 % longer.
+//! for each if the source is the user's. The cells of chunks begin at pages if these are returned
+//! to the system. Between them, a record of its own took all of each page that it reached into: one
+//! of 4,200 bytes took two pages. With malloc, reads at random of a slab with records of their own
+//! took 3 % longer.
 //!
 //! # Invariants
 //!
@@ -339,8 +339,8 @@ impl Store {
         !self.source.is_foreign()
     }
 
-    /// The fewest slots of a chunk that is wanted with this plan. Chunks whose records stay all have
-    /// the same size, so that each record serves again.
+    /// The fewest slots of a chunk that is wanted with this plan. Chunks whose records stay all
+    /// have the same size, so that each record serves again.
     pub(super) fn least_slots(&self, plan: &Plan) -> u32 {
         if self.has_record_blocks() {
             plan.slots
@@ -402,8 +402,8 @@ impl Store {
         let layout = self.plan_of(chunk).record_layout();
         self.own_bytes.set(self.own_bytes.get() - layout.size());
         self.table.remove((chunk.place - self.place) as usize);
-        // SAFETY: `try_write` leaked it, a block of its own (`record-blocks`). No key leads to it any
-        // more, and it was on no list.
+        // SAFETY: `try_write` leaked it, a block of its own (`record-blocks`). No key leads to it
+        // any more, and it was on no list.
         Some(unsafe { Block::from_start(chunk.record(), layout, &self.source) })
     }
 
@@ -456,8 +456,8 @@ impl Store {
         bytes
     }
 
-    /// Frees the memory of an unused chunk of a class. Returns its bytes, or `None` if the class has
-    /// no such chunk, or the memory stays. A source of the user's may run.
+    /// Frees the memory of an unused chunk of a class. Returns its bytes, or `None` if the class
+    /// has no such chunk, or the memory stays. A source of the user's may run.
     pub(super) fn give_back(&self, class: usize) -> Option<usize> {
         let chunk = self.take(class)?;
         let plan = self.plan_of(chunk);

@@ -18,7 +18,8 @@ use crate::raw::source::Source;
 /// How many entries are looked at for a hole, before the table grows although it has one.
 const LOOKS: usize = 64;
 
-/// A table of pointers to records.
+/// A table of pointers to records. In this order, so that a look-up reads fields that lie next to
+/// each other.
 #[repr(C)]
 pub(super) struct Table<P: Copy + PartialEq> {
     row: Row<P>,

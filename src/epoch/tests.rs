@@ -223,7 +223,7 @@ unsafe impl crate::memory::MemorySource for Refusing {
     }
 
     unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
-        // SAFETY: from there, with this layout (precondition).
+        // SAFETY: `allocate` got the block from there with this layout (precondition).
         unsafe { Source::GLOBAL.release(start, layout) };
     }
 }

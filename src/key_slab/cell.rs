@@ -312,7 +312,8 @@ mod tests {
 
     fn occupied<T, C: Cell<T>>(memory: &mut MaybeUninit<C>, value: T) -> NonNull<C> {
         let cell = NonNull::from(memory).cast::<C>();
-        // SAFETY: allocated and unused.
+        // SAFETY: the cell is memory of the caller's, which has no value yet, and 1 is odd
+        // (`odd-version`).
         unsafe { C::fill(cell, 1, value) };
         cell
     }
@@ -321,10 +322,12 @@ mod tests {
     fn a_removed_value_is_poisoned_where_none_has_no_bytes() {
         fn removed<T: Copy + PartialEq>(value: T, tag: usize) {
             let mut memory = MaybeUninit::<[Bare<T>; 1]>::zeroed();
-            // SAFETY: an array of one, without values.
+            // SAFETY: an array of one cell is laid out as the cell, and `MaybeUninit` needs no
+            // value.
             let memory = unsafe { &mut *(&raw mut memory).cast::<MaybeUninit<Bare<T>>>() };
             let cell = occupied(memory, value);
-            // SAFETY: occupied, and then vacant. Where the value was, all bytes are written.
+            // SAFETY: `occupied` has filled the cell; it is vacated once. Where the value was, all
+            // bytes are written.
             unsafe {
                 let start = (&raw const *cell.as_ref().value()).addr() - cell.addr().get();
                 assert!(Bare::vacate(cell, 0) == value);
@@ -346,7 +349,7 @@ mod tests {
             let mut memory = MaybeUninit::uninit();
             let cell = occupied::<T, Bare<T>>(&mut memory, value);
             assert_eq!(size_of::<Bare<T>>(), size_of::<T>());
-            // SAFETY: occupied, and then vacant.
+            // SAFETY: `occupied` has filled the cell, which is vacated once.
             unsafe {
                 assert!(Bare::vacate(cell, 0) == value);
                 assert!(!cell.as_ref().is_occupied());
@@ -365,7 +368,8 @@ mod tests {
     fn a_value_with_a_version_is_poisoned_and_its_version_is_not() {
         let mut memory = MaybeUninit::<Versioned<[u64; 3]>>::uninit();
         let cell = occupied(&mut memory, [7; 3]);
-        // SAFETY: occupied, then vacant, occupied and vacant.
+        // SAFETY: `occupied` has filled the cell. It is filled only while it is vacant, and vacated
+        // only while it is occupied; all bytes that are looked at were written.
         unsafe {
             assert_eq!(Versioned::vacate(cell, 2), [7; 3]);
             assert!(is_poisoned(value_of(cell).cast().as_ptr(), 24));
@@ -387,7 +391,7 @@ mod tests {
         }
         let mut memory = MaybeUninit::<Versioned<Loud>>::uninit();
         let cell = occupied(&mut memory, Loud(7));
-        // SAFETY: occupied, and then vacant.
+        // SAFETY: `occupied` has filled the cell, which is vacated once.
         unsafe {
             Versioned::destroy(cell);
             assert!(is_poisoned(value_of(cell).cast().as_ptr(), 8));

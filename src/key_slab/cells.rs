@@ -44,8 +44,8 @@ pub(super) type Index = u32;
 
 /// The memory of cells and their free indices.
 ///
-/// A method that opens a cell takes the type of the cells as a parameter. All others take its layout:
-/// what is cold is compiled once in a program, and not once for each type of values.
+/// A method that opens a cell takes the type of the cells as a parameter. All others take its
+/// layout: what is cold is compiled once in a program, and not once for each type of values.
 pub(super) struct Cells {
     cells: NonNull<u8>,
     bottom: NonNull<Index>,
@@ -296,7 +296,8 @@ impl Cells {
     #[cfg(feature = "alloc")]
     pub(super) fn copy_stack(&mut self, other: &Self) {
         assert!(self.len() == 0 && other.len() <= self.capacity());
-        // SAFETY: by the assertion there is room (`stack-bounds`); each slab has a stack of its own.
+        // SAFETY: by the assertion there is room (`stack-bounds`); each slab has a stack of its
+        // own.
         unsafe {
             (self.bottom).copy_from_nonoverlapping(other.bottom, other.len());
             self.top = self.bottom.add(other.len());
@@ -380,8 +381,8 @@ impl Cells {
     ///
     /// # Safety
     ///
-    /// The first `used` cells, of layout `cell`, are initialised, and no others. `least` is above the
-    /// capacity.
+    /// The first `used` cells, of layout `cell`, are initialised, and no others. `least` is above
+    /// the capacity.
     #[inline]
     pub(super) unsafe fn try_grow(
         &mut self,
@@ -418,8 +419,8 @@ impl Cells {
             (double.min(MAX_SLOTS), eighth.min(MAX_SLOTS).max(least))
         };
         if usual > enough {
-            // SAFETY: `used` cells are initialised (precondition). `usual` is above the capacity, and so
-            // above what is used and on the stack (`stack-bounds`).
+            // SAFETY: `used` cells are initialised (precondition). `usual` is above the capacity,
+            // and so above what is used and on the stack (`stack-bounds`).
             if let Ok(()) = unsafe { self.try_resize(cell, used, usual) } {
                 return Ok(());
             }
@@ -470,8 +471,8 @@ impl Cells {
             return Ok(());
         }
         let plan = Plan::new(cell, capacity)?;
-        // SAFETY: `used` and the stack are not above `capacity` (precondition), which is neither 0 nor
-        // the present one, and for which there is a `plan`.
+        // SAFETY: `used` and the stack are not above `capacity` (precondition), which is neither 0
+        // nor the present one, and for which there is a `plan`.
         if let Some(resized) = unsafe { self.try_resize_in_range(cell, used, capacity) } {
             return resized;
         }
@@ -1013,7 +1014,7 @@ mod tests {
     fn what_passes_the_limits_is_refused() {
         fn try_new<C>(capacity: usize) -> Result<(), AllocError> {
             let cell = Layout::new::<C>();
-            // SAFETY: there is no cell.
+            // SAFETY: the memory is empty: no cell is initialised, and no index is on the stack.
             unsafe { Cells::empty(Source::GLOBAL, cell).try_resize(cell, 0, capacity) }
         }
         let slots = MAX_SLOTS + 1;

@@ -1,12 +1,12 @@
 //! `SlabGroup`: slabs that return to earlier states together, and `CheckpointSlab`, a group of one.
 //!
-//! A copy of the slabs costs their whole size in each frame, however little changes. Here each method
-//! that changes a slot first enters the slot's state in an [undo log](super::undo_log), and
+//! A copy of the slabs costs their whole size in each frame, however little changes. Here each
+//! method that changes a slot first enters the slot's state in an [undo log](super::undo_log), and
 //! [`rewind`](SlabGroup::rewind) writes the states back, the last one first.
 //!
-//! Each slab has a log of its own, of its own type of values. A checkpoint is a mark in each of them,
-//! so no slab can be rewound without the others. For the same reason a group lends its slabs as
-//! [`Logged`], a type without a size: two such references cannot be swapped, and none can be
+//! Each slab has a log of its own, of its own type of values. A checkpoint is a mark in each of
+//! them, so no slab can be rewound without the others. For the same reason a group lends its slabs
+//! as [`Logged`], a type without a size: two such references cannot be swapped, and none can be
 //! overwritten with another slab.
 
 use core::error::Error;
@@ -35,13 +35,13 @@ use super::{BoundedKeySlab, KeySlab, SecondarySlab};
 /// after it copies the slot's previous value, so a frame costs what it changes, not what there is.
 ///
 /// Checkpoints are those of a [`SlabGroup`], of which this is one with a single slab. Methods that
-/// change values are those of a [`LoggedSlab`], through [`Deref`], under the names that they have in
-/// a [`KeySlab`]. Methods that only read are those of the [`KeySlab`]: `get`, `iter`, `contains`,
-/// `len`, `stats`, `slab[key]`. `clone` returns a copy without checkpoints.
+/// change values are those of a [`LoggedSlab`], through [`Deref`], under the names that they have
+/// in a [`KeySlab`]. Methods that only read are those of the [`KeySlab`]: `get`, `iter`,
+/// `contains`, `len`, `stats`, `slab[key]`. `clone` returns a copy without checkpoints.
 ///
 /// The second parameter is the type of the keys, the third the kind of memory.
-/// [`from`](SlabGroup::from) adds checkpoints to any slab, for example to a [`BoundedKeySlab`], or to
-/// a slab whose memory was touched by [`prepare`](PlainSlab::prepare).
+/// [`from`](SlabGroup::from) adds checkpoints to any slab, for example to a [`BoundedKeySlab`], or
+/// to a slab whose memory was touched by [`prepare`](PlainSlab::prepare).
 ///
 /// # Cost
 ///
@@ -93,19 +93,20 @@ use super::{BoundedKeySlab, KeySlab, SecondarySlab};
 /// ```
 pub type CheckpointSlab<T, K = Key, S = Growable> = SlabGroup<PlainSlab<T, K, S>>;
 
-/// Slabs that are changed together, and return to earlier states together: slabs and secondary slabs
-/// of `Copy` values under one list of checkpoints.
+/// Slabs that are changed together, and return to earlier states together: slabs and secondary
+/// slabs of `Copy` values under one list of checkpoints.
 ///
 /// [`checkpoint`](Self::checkpoint) notes the present state of all of them, and
 /// [`rewind`](Self::rewind) returns to it. So an entity that is restored has the components that it
 /// had, and components of an entity that is undone are undone too. A [`SecondarySlab`] that belongs
-/// to a [`CheckpointSlab`] is not rewound with it: a restored value may have lost its entry, and a new
-/// value may find the entry of another.
+/// to a [`CheckpointSlab`] is not rewound with it: a restored value may have lost its entry, and a
+/// new value may find the entry of another.
 ///
 /// The parameter is a tuple of up to eight parts, each a [`KeySlab`], a [`BoundedKeySlab`], a
-/// [`SecondarySlab`] or a tuple of such. [`from`](Self::from) takes the parts, with their values and
-/// memory; [`parts`](Self::parts) and [`parts_mut`](Self::parts_mut) lend them. A [`CheckpointSlab`]
-/// says what a slab with checkpoints costs; a checkpoint costs as much for each part.
+/// [`SecondarySlab`] or a tuple of such. [`from`](Self::from) takes the parts, with their values
+/// and memory; [`parts`](Self::parts) and [`parts_mut`](Self::parts_mut) lend them. A
+/// [`CheckpointSlab`] says what a slab with checkpoints costs; a checkpoint costs as much for each
+/// part.
 ///
 /// # Examples
 ///
@@ -167,8 +168,8 @@ pub trait Part: Sized {
     where
         Self: 'a;
 
-    /// The type that [`parts_mut`](SlabGroup::parts_mut) returns: a mutable reference to a slab whose
-    /// changes are [`Logged`], or a tuple of such references.
+    /// The type that [`parts_mut`](SlabGroup::parts_mut) returns: a mutable reference to a slab
+    /// whose changes are [`Logged`], or a tuple of such references.
     type Mut<'a>
     where
         Self: 'a;
@@ -435,7 +436,8 @@ impl Error for RewindError {}
 static GROUPS: Count = Count::new(0);
 
 impl<T: Copy> SlabGroup<PlainSlab<T, Key, Growable>> {
-    /// Creates an empty [`CheckpointSlab`], whose keys are [`Key`]s. It allocates at the first insertion.
+    /// Creates an empty [`CheckpointSlab`], whose keys are [`Key`]s. It allocates at the first
+    /// insertion.
     ///
     /// For other keys use [`with_key`](Self::with_key), for other memory
     /// [`from`](Self::from).
@@ -452,8 +454,8 @@ impl<T: Copy> SlabGroup<PlainSlab<T, Key, Growable>> {
 }
 
 impl<T: Copy, K: SlabKey> SlabGroup<PlainSlab<T, K, Growable>> {
-    /// Creates an empty [`CheckpointSlab`] whose keys are of a type of your choice. It allocates at the
-    /// first insertion.
+    /// Creates an empty [`CheckpointSlab`] whose keys are of a type of your choice. It allocates at
+    /// the first insertion.
     ///
     /// ```
     /// use flatslab::{GenKey, key_slab::CheckpointSlab};
@@ -476,13 +478,13 @@ impl<T: Copy, K: SlabKey> SlabGroup<PlainSlab<T, K, Growable>> {
 impl<P: Part> SlabGroup<P> {
     /// Notes the present state, so that [`rewind`](Self::rewind) can return to it. Copies no value.
     ///
-    /// From now on the first change of each slot is logged. The checkpoint is kept until the group is
-    /// rewound to an earlier one, or until [`keep_last`](Self::keep_last) drops it.
+    /// From now on the first change of each slot is logged. The checkpoint is kept until the group
+    /// is rewound to an earlier one, or until [`keep_last`](Self::keep_last) drops it.
     ///
     /// If nothing was changed since the last checkpoint, in particular after a
-    /// [`rewind`](Self::rewind), this returns the last checkpoint again. So a frame that is repeated
-    /// may take its checkpoint as it did the first time. What is logged counts as changed: a value
-    /// that was borrowed mutably, the slot of a vacant entry, all slots after `clear`.
+    /// [`rewind`](Self::rewind), this returns the last checkpoint again. So a frame that is
+    /// repeated may take its checkpoint as it did the first time. What is logged counts as changed:
+    /// a value that was borrowed mutably, the slot of a vacant entry, all slots after `clear`.
     ///
     /// # Complexity
     ///
@@ -548,8 +550,8 @@ impl<P: Part> SlabGroup<P> {
     /// Reserves memory for at least `checkpoints` more checkpoints, which then do not allocate;
     /// never panics or aborts.
     ///
-    /// A program that [keeps](Self::keep_last) the last `n` has `n + 1` for a moment. For the changes
-    /// between them, reserve in the log of each slab:
+    /// A program that [keeps](Self::keep_last) the last `n` has `n + 1` for a moment. For the
+    /// changes between them, reserve in the log of each slab:
     /// [`try_reserve_changes`](Logged::try_reserve_changes).
     ///
     /// # Complexity
@@ -558,8 +560,8 @@ impl<P: Part> SlabGroup<P> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the bytes would exceed `isize::MAX`, or if the allocator refuses; no value
-    /// and no checkpoint has changed then.
+    /// Returns an error if the bytes would exceed `isize::MAX`, or if the allocator refuses; no
+    /// value and no checkpoint has changed then.
     ///
     /// # Examples
     ///
@@ -576,8 +578,8 @@ impl<P: Part> SlabGroup<P> {
     /// Returns to the state at a checkpoint: values, keys, generations and the order of the free
     /// slots are what they were.
     ///
-    /// The checkpoint stays, so the group can be rewound to it again; later checkpoints are dropped.
-    /// The capacity is not part of the state, and does not change.
+    /// The checkpoint stays, so the group can be rewound to it again; later checkpoints are
+    /// dropped. The capacity is not part of the state, and does not change.
     ///
     /// # Complexity
     ///
@@ -611,8 +613,8 @@ impl<P: Part> SlabGroup<P> {
     /// # Errors
     ///
     /// Returns an error if the checkpoint is of another group, was dropped by
-    /// [`keep_last`](Self::keep_last), or was taken after a checkpoint to which the group was rewound
-    /// since. Nothing has changed then.
+    /// [`keep_last`](Self::keep_last), or was taken after a checkpoint to which the group was
+    /// rewound since. Nothing has changed then.
     ///
     /// # Examples
     ///
@@ -677,8 +679,8 @@ impl<P: Part> SlabGroup<P> {
         P::marks(&self.parts)
     }
 
-    /// Returns the number of changes in the logs: one for each checkpoint and each slot that changed
-    /// after it, before the next checkpoint. O(parts).
+    /// Returns the number of changes in the logs: one for each checkpoint and each slot that
+    /// changed after it, before the next checkpoint. O(parts).
     ///
     /// An insertion into a slot that was never used before is not logged.
     ///
@@ -713,7 +715,8 @@ impl<P: Part> SlabGroup<P> {
 
     /// Frees the memory of the logs that they do not use. The slabs keep theirs.
     ///
-    /// Where the memory of a log comes from a source that refuses a smaller block, it keeps its block.
+    /// Where the memory of a log comes from a source that refuses a smaller block, it keeps its
+    /// block.
     ///
     /// # Complexity
     ///

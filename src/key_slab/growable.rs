@@ -231,7 +231,8 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     #[doc(alias("insert_with_key", "vacant_slot", "claim"))]
     pub fn vacant_entry(&mut self) -> VacantEntry<'_, T, K, Growable> {
         match self.place_or_grow() {
-            // SAFETY: `place_or_grow` returned the slab's next place, and nothing has used the slab since.
+            // SAFETY: `place_or_grow` returned the slab's next place, and nothing has used the slab
+            // since.
             Ok(place) => unsafe { VacantEntry::new(self, place) },
             Err(error) => fail(error),
         }

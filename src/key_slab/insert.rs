@@ -65,7 +65,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[inline]
     pub fn try_vacant_entry(&mut self) -> Result<VacantEntry<'_, T, K, S>, AllocError> {
         match self.place_or_grow() {
-            // SAFETY: `place_or_grow` returned the slab's next place, and nothing has used the slab since.
+            // SAFETY: `place_or_grow` returned the slab's next place, and nothing has used the slab
+            // since.
             Ok(place) => Ok(unsafe { VacantEntry::new(self, place) }),
             Err(cause) => Err(cause.unwrap_or(AllocError::Full {
                 capacity: self.capacity(),

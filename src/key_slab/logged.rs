@@ -1,8 +1,8 @@
 //! Slabs whose changes are logged, so that a [group](super::SlabGroup) can undo them.
 //!
-//! A change is logged *before* it is made, and all memory for it is reserved before that. A slot may
-//! be logged and then not change: a rewind writes the same state back. So the log stays correct if
-//! the allocator refuses, if the user's key type panics, or if an entry is dropped.
+//! A change is logged *before* it is made, and all memory for it is reserved before that. A slot
+//! may be logged and then not change: a rewind writes the same state back. So the log stays correct
+//! if the allocator refuses, if the user's key type panics, or if an entry is dropped.
 
 use core::error::Error;
 use core::fmt;
@@ -26,10 +26,11 @@ use super::{CheckpointSlab, KeySlab, SecondarySlab, SlabGroup};
 /// A slab, or a secondary slab, with the log of its changes: what a [`SlabGroup`] lends.
 ///
 /// [`LoggedSlab`] and [`LoggedSecondary`](super::LoggedSecondary) are its two forms. It has the
-/// methods that change values; those that only read are those of the slab itself, through [`Deref`].
+/// methods that change values; those that only read are those of the slab itself, through
+/// [`Deref`].
 ///
-/// The type has no size (`X` is always `[()]`), like `str`: it exists only behind a reference. So no
-/// slab of a group can be replaced, or swapped with another one, without its checkpoints.
+/// The type has no size (`X` is always `[()]`), like `str`: it exists only behind a reference. So
+/// no slab of a group can be replaced, or swapped with another one, without its checkpoints.
 ///
 /// # Examples
 ///
@@ -218,9 +219,9 @@ impl<T: Copy, K: SlabKey, S: Storage> Undo for PlainSlab<T, K, S> {
         while let Some((index, version, value)) = log.pop_since(mark) {
             debug_assert!(index < used && (version % 2 == 1) == value.is_some());
             let vacant = version & !1;
-            // SAFETY: the slot was used at the mark (`logged-once`), so its cell exists again; it is
-            // vacant when it is filled, with an odd version. If it was free, it is not on the stack,
-            // and there is room: that has only the free slots that the log does not have
+            // SAFETY: the slot was used at the mark (`logged-once`), so its cell exists again; it
+            // is vacant when it is filled, with an odd version. If it was free, it is not on the
+            // stack, and there is room: that has only the free slots that the log does not have
             // (`untouched-free`) and those pushed here, and the log has it once.
             unsafe {
                 let cell: NonNull<K::Cell<T>> = self.place(index);
@@ -312,9 +313,9 @@ impl<T: Copy, K: SlabKey, S: Storage> LoggedSlab<T, K, S> {
     /// Reserves memory for at least `additional` more values, for their stamps, and in the log for
     /// those of them that will be in slots that are free now.
     ///
-    /// The next `additional` insertions then allocate nothing, if no checkpoint is taken and nothing
-    /// else is changed before them. [`try_reserve_changes`](Logged::try_reserve_changes) reserves for
-    /// more.
+    /// The next `additional` insertions then allocate nothing, if no checkpoint is taken and
+    /// nothing else is changed before them. [`try_reserve_changes`](Logged::try_reserve_changes)
+    /// reserves for more.
     ///
     /// # Complexity
     ///
@@ -322,8 +323,8 @@ impl<T: Copy, K: SlabKey, S: Storage> LoggedSlab<T, K, S> {
     ///
     /// # Panics
     ///
-    /// Panics or aborts where [`KeySlab::reserve`](PlainSlab::reserve) does, and if a slab that cannot
-    /// grow has fewer free slots.
+    /// Panics or aborts where [`KeySlab::reserve`](PlainSlab::reserve) does, and if a slab that
+    /// cannot grow has fewer free slots.
     ///
     /// # Examples
     ///
@@ -339,8 +340,8 @@ impl<T: Copy, K: SlabKey, S: Storage> LoggedSlab<T, K, S> {
         }
     }
 
-    /// Reserves memory for at least `additional` more values, like [`reserve`](Self::reserve); never
-    /// panics or aborts.
+    /// Reserves memory for at least `additional` more values, like [`reserve`](Self::reserve);
+    /// never panics or aborts.
     ///
     /// # Errors
     ///
@@ -660,8 +661,8 @@ impl<T: Copy, K: SlabKey, S: Storage> LoggedSlab<T, K, S> {
         Ok(self.iter_mut())
     }
 
-    /// Returns an iterator over mutable references to the values, in the order of the slots. It logs
-    /// each value that it yields, like [`iter_mut`](Self::iter_mut), and takes as long.
+    /// Returns an iterator over mutable references to the values, in the order of the slots. It
+    /// logs each value that it yields, like [`iter_mut`](Self::iter_mut), and takes as long.
     ///
     /// ```
     /// let mut slab = flatslab::key_slab::CheckpointSlab::new();

@@ -74,8 +74,8 @@ impl<V: Copy, K: GenerationKey> Undo for SecondarySlab<V, K> {
         self.slab.detached = mark.numbers.others;
         while let Some((index, version, entry)) = log.pop_since(mark) {
             debug_assert!(index < used && (version % 2 == 1) == entry.is_some());
-            // SAFETY: the slot was used at the mark (`logged-once`), so its cell exists again; it is
-            // vacant when it is filled, with an odd version. No slot is on the stack.
+            // SAFETY: the slot was used at the mark (`logged-once`), so its cell exists again; it
+            // is vacant when it is filled, with an odd version. No slot is on the stack.
             unsafe {
                 let cell = self.slab.place(index);
                 if cell.as_ref().is_occupied() {
@@ -230,8 +230,8 @@ impl<V: Copy, K: GenerationKey> LoggedSecondary<V, K> {
     ///
     /// # Panics
     ///
-    /// Panics if there is no entry, where [`try_remove`](Self::try_remove) returns an error. Aborts if
-    /// memory for the log is refused.
+    /// Panics if there is no entry, where [`try_remove`](Self::try_remove) returns an error. Aborts
+    /// if memory for the log is refused.
     #[track_caller]
     #[doc(alias = "erase")]
     pub fn remove(&mut self, key: K) -> V {
@@ -242,8 +242,8 @@ impl<V: Copy, K: GenerationKey> LoggedSecondary<V, K> {
         }
     }
 
-    /// Removes the entry with this key, and returns it. Never panics or aborts. O(1), unless the log
-    /// grows.
+    /// Removes the entry with this key, and returns it. Never panics or aborts. O(1), unless the
+    /// log grows.
     ///
     /// # Errors
     ///

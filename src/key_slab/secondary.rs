@@ -23,8 +23,8 @@ use crate::raw::report::Report;
 /// no memory.
 ///
 /// If the other slab is [rewound](super::SlabGroup::rewind) to an earlier state, its keys are used
-/// again, and the entries of this slab are of another time: a restored value may have lost its entry,
-/// and a new value may find an old one's. A [`SlabGroup`](super::SlabGroup) rewinds both.
+/// again, and the entries of this slab are of another time: a restored value may have lost its
+/// entry, and a new value may find an old one's. A [`SlabGroup`](super::SlabGroup) rewinds both.
 ///
 /// # Cost
 ///
@@ -117,9 +117,10 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
     /// Panics if there is no value with this key in `slab`. Panics if the slot has an entry of a
     /// later value: the entry came from another slab, from before the slab's [generations were
     /// reset](PlainSlab::reset_generations), or from before the slab was
-    /// [rewound](super::SlabGroup::rewind); [`clear`](Self::clear) the entries in the first two cases,
-    /// and rewind them with the slab in the third. If generations wrap, such an entry is dropped, like one of an earlier value. If the allocator
-    /// refuses, the program aborts, as with `Vec`.
+    /// [rewound](super::SlabGroup::rewind); [`clear`](Self::clear) the entries in the first two
+    /// cases, and rewind them with the slab in the third. If generations wrap, such an entry is
+    /// dropped, like one of an earlier value. If the allocator refuses, the program aborts, as with
+    /// `Vec`.
     #[track_caller]
     pub fn insert<T, S: Storage>(
         &mut self,

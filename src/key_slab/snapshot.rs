@@ -39,8 +39,8 @@ const fn parts<S: Storage>() -> usize {
 }
 
 /// Serializes the slab as a snapshot: a tuple of the capacity (only of a bounded slab), the slots,
-/// the order of the free slots, and a number that contains the generation with which new slots start
-/// and whether [generations wrap](super::GenKey#how-long-generations-last).
+/// the order of the free slots, and a number that contains the generation with which new slots
+/// start and whether [generations wrap](super::GenKey#how-long-generations-last).
 ///
 /// A restored slab has the same values under the same keys, and returns the same keys from then on.
 /// The numbers have the same widths on every target, so formats that are not self-describing work
@@ -105,10 +105,10 @@ impl<T, K: SlabKey, S: Storage> Serialize for Free<'_, T, K, S> {
 /// limit on keys.
 ///
 /// A forged capacity costs address space, up to 2^30 slots, and no memory: only slots that have
-/// entries are touched, by reading and by `clone`. An allocator that refuses so much is an error. But
-/// [`prepare`](PlainSlab::prepare) of all free slots touches them all. If the input may be forged, or
-/// to use other memory, read it by [`restore`](PlainSlab::restore) into a slab that you have created,
-/// and [limit](Restore::limit) its slots.
+/// entries are touched, by reading and by `clone`. An allocator that refuses so much is an error.
+/// But [`prepare`](PlainSlab::prepare) of all free slots touches them all. If the input may be
+/// forged, or to use other memory, read it by [`restore`](PlainSlab::restore) into a slab that you
+/// have created, and [limit](Restore::limit) its slots.
 ///
 /// ```
 /// use flatslab::{GenKey, KeySlab};
@@ -151,9 +151,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// it had. Generations wrap afterwards if they did in the snapshot or in this slab. While
     /// reading, it allocates one bit for each slot from the global allocator.
     ///
-    /// A bounded slab may have another capacity than the one that was written: it needs room for the
-    /// slots of the snapshot, and a larger one returns the same keys as the original until that would
-    /// be full. So a program can be given more slots when it starts again.
+    /// A bounded slab may have another capacity than the one that was written: it needs room for
+    /// the slots of the snapshot, and a larger one returns the same keys as the original until that
+    /// would be full. So a program can be given more slots when it starts again.
     ///
     /// ```
     /// use flatslab::KeySlab;

@@ -4,10 +4,11 @@
 //! stamp for each slot says whether it is in the log since the last checkpoint; so a further change
 //! costs a load and a comparison, and a new checkpoint costs a new stamp, not a walk over the slots.
 //!
-//! The log has two queues: which slot changed and what version it had, in 8 bytes; and the values of
-//! those slots that had one. So an insertion takes no room for a value. A third queue has the marks:
-//! for each checkpoint that is kept, where its part of the log begins, and the numbers of the slab.
-//! The slabs of a [group](super::SlabGroup) have marks with the same numbers, one for each checkpoint.
+//! The log has two queues: which slot changed and what version it had, in 8 bytes; and the values
+//! of those slots that had one. So an insertion takes no room for a value. A third queue has the
+//! marks: for each checkpoint that is kept, where its part of the log begins, and the numbers of
+//! the slab. The slabs of a [group](super::SlabGroup) have marks with the same numbers, one for
+//! each checkpoint.
 //!
 //! # Invariants
 //!
@@ -17,12 +18,12 @@
 //!   was not used then. For each older mark, the same holds of the state at the next mark and of the
 //!   log between the two. Without a mark there is nothing in the log.
 //! * `untouched-free`: of a slab. A slot that the log has without a value was free at its mark. If
-//!   the log after the last mark has `n` of them, all but the last `n` of the free indices at the mark are still
-//!   where they were, at the bottom of the stack, and their slots do not have the current stamp;
-//!   the slots of all indices above have it. The log has the `n` in the order in which they were
-//!   popped.
-//! * `stamped-slots`: there is a stamp for each slot that is used, or was used at a mark. No slot has
-//!   the current stamp when it begins.
+//!   the log after the last mark has `n` of them, all but the last `n` of the free indices at the
+//!   mark are still where they were, at the bottom of the stack, and their slots do not have the
+//!   current stamp; the slots of all indices above have it. The log has the `n` in the order in
+//!   which they were popped.
+//! * `stamped-slots`: there is a stamp for each slot that is used, or was used at a mark. No slot
+//!   has the current stamp when it begins.
 //! * `kept-capacity`: the capacity of the slab never falls, so each slot that was used at a mark is
 //!   below it. A slot that was used at the last mark and is not any more is in the log after it.
 
@@ -143,7 +144,8 @@ impl<T: Copy> UndoLog<T> {
         self.try_log_first(index, version, value)
     }
 
-    /// Logs a slot, before it changes, like [`try_log`](Self::try_log); aborts if memory is refused.
+    /// Logs a slot, before it changes, like [`try_log`](Self::try_log); aborts if memory is
+    /// refused.
     #[inline(always)]
     #[track_caller]
     pub(super) fn log(&mut self, index: usize, version: u32, value: Option<&T>) {
@@ -237,8 +239,8 @@ impl<T: Copy> UndoLog<T> {
     }
 
     /// Frees the memory that no change, no mark and no slot needs that is used or was at a mark
-    /// (`stamped-slots`), except for the stamps of `stamped` slots. Keeps it if the source refuses the
-    /// smaller block. O(marks), and what is copied.
+    /// (`stamped-slots`), except for the stamps of `stamped` slots. Keeps it if the source refuses
+    /// the smaller block. O(marks), and what is copied.
     pub(super) fn shrink_to_fit(&mut self, used: usize, stamped: usize) {
         self.changes.shrink_to_fit();
         self.values.shrink_to_fit();

@@ -100,7 +100,8 @@ unsafe impl Memory for Heap {
 
     #[inline(always)]
     unsafe fn take(&self, rest: Lowered) {
-        // SAFETY: `rest` is what `look` returned, and the stack has not changed since (precondition).
+        // SAFETY: `rest` is what `look` returned, and the stack has not changed since
+        // (precondition).
         unsafe { self.body().free.lower(rest) };
     }
 

@@ -186,7 +186,7 @@ mod tests {
 
     fn pop(links: &Links) -> Link {
         let (cell, next) = links.look()?;
-        // SAFETY: just looked at.
+        // SAFETY: `look` returned `next`, and nothing has used the links since.
         unsafe { links.take(next) };
         Some(cell)
     }

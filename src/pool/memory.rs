@@ -388,7 +388,8 @@ mod tests {
         }
         // The cell of a value that was taken is not free.
         let pointer = PoolBox::into_raw(pool.alloc(Loud([7; 4])));
-        // SAFETY: as above.
+        // SAFETY: straight from `into_raw`, and used once. The memory stays, and its bytes are
+        // written.
         unsafe {
             let (_value, vacant) = PoolBox::take(pool.box_from_raw(pointer));
             assert!(!is_poisoned(pointer.cast(), BYTES));

@@ -426,8 +426,8 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
             // owner (`cell-owner`).
             return unsafe { PoolBox::new(cell, way) };
         };
-        // SAFETY: `look` returned `free`, and the list has not changed since. The cell has a value then,
-        // and the box is its only owner (`cell-owner`).
+        // SAFETY: `look` returned `free`, and the list has not changed since. The cell has a value
+        // then, and the box is its only owner (`cell-owner`).
         unsafe { PoolBox::new(self.put(free, value), way) }
     }
 
@@ -457,8 +457,8 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
             // owner (`cell-owner`).
             return cell.map(|cell| unsafe { PoolBox::new(cell, way) });
         };
-        // SAFETY: `look` returned `free`, and the list has not changed since. The cell has a value then,
-        // and the box is its only owner (`cell-owner`).
+        // SAFETY: `look` returned `free`, and the list has not changed since. The cell has a value
+        // then, and the box is its only owner (`cell-owner`).
         Ok(unsafe { PoolBox::new(self.put(free, value), way) })
     }
 

@@ -321,7 +321,8 @@ unsafe impl Memory for InStorage {
 
     #[inline(always)]
     unsafe fn take(&self, rest: Link) {
-        // SAFETY: `rest` is what `look` returned, and the list has not changed since (precondition).
+        // SAFETY: `rest` is what `look` returned, and the list has not changed since
+        // (precondition).
         unsafe { self.free.take(rest) };
     }
 

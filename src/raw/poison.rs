@@ -77,7 +77,8 @@ unsafe fn uninitialise(start: NonNull<u8>, bytes: usize) {
 /// As for [`poison_bytes`].
 #[inline(always)]
 pub(crate) unsafe fn poison<T>(place: NonNull<T>) {
-    // SAFETY: the place of a value that is gone has so many bytes, which nothing uses (precondition).
+    // SAFETY: the place of a value that is gone has so many bytes, which nothing uses
+    // (precondition).
     unsafe { poison_bytes(place.cast(), size_of::<T>()) };
 }
 
@@ -107,7 +108,7 @@ pub(crate) unsafe fn move_out<T>(place: NonNull<T>) -> T {
 /// They are initialised, and nothing writes to them.
 #[cfg(all(test, debug_assertions, not(miri)))]
 pub(crate) unsafe fn is_poisoned(start: *const u8, bytes: usize) -> bool {
-    // SAFETY: the preconditions are the same.
+    // SAFETY: the bytes are initialised, and nothing writes to them (precondition).
     let found = unsafe { core::slice::from_raw_parts(start, bytes) };
     found.iter().all(|&byte| byte == PATTERN)
 }

@@ -167,8 +167,8 @@ impl Report {
         self.pages?.node
     }
 
-    /// Iterates over the figures that are known: pairs of a name and a value. All are current values
-    /// (gauges).
+    /// Iterates over the figures that are known: pairs of a name and a value. All are current
+    /// values (gauges).
     ///
     /// The names are those of the methods. `shortfalls` is the number of page options that were not
     /// obtained.

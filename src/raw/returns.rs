@@ -199,8 +199,8 @@ impl Retired {
         number: u32,
         write_link: impl FnMut(Word),
     ) -> bool {
-        // SAFETY: `this` is not freed before the number was pushed (precondition), which is pushed once
-        // (`pushed-once`).
+        // SAFETY: `this` is not freed before the number was pushed (precondition), which is pushed
+        // once (`pushed-once`).
         unsafe {
             let stack = NonNull::new_unchecked(&raw mut (*this.as_ptr()).stack);
             NumberStack::push(stack, number, write_link)
@@ -250,8 +250,8 @@ impl Returns {
         number: u32,
         write_link: impl FnMut(Word),
     ) -> bool {
-        // SAFETY: `this` is not freed before the number was pushed or left (precondition), which is below
-        // the limit and pushed once (`pushed-once`).
+        // SAFETY: `this` is not freed before the number was pushed or left (precondition), which is
+        // below the limit and pushed once (`pushed-once`).
         unsafe {
             let stack = NonNull::new_unchecked(&raw mut (*this.as_ptr()).stack);
             NumberStack::push(stack, number, write_link)
@@ -335,7 +335,8 @@ mod tests {
             let returns = Returns::new(packing);
             let mut links = [Word::EMPTY; 5];
             for number in [3, 0, 4] {
-                // SAFETY: it stays there; each number once.
+                // SAFETY: `returns` outlives the loop; each number is below the limit and pushed
+                // once (`pushed-once`).
                 let pushed = unsafe {
                     Returns::push(NonNull::from(&returns), number, |below| {
                         links[number as usize] = below;
@@ -482,7 +483,8 @@ mod models {
             let pushes = [1, 2].map(|number| {
                 let shared = shared.clone();
                 thread::spawn(move || {
-                    // SAFETY: closed, if it was refused; each leaves once.
+                    // SAFETY: a refused push says that the stack is closed; each thread leaves
+                    // once.
                     !shared.push(number)
                         && unsafe { Returns::leave(NonNull::from(&shared.returns)) }
                 })
@@ -490,7 +492,8 @@ mod models {
             let taken = shared.numbers(shared.returns.close());
             assert!(taken.contains(&0));
             let out = NUMBERS as usize - taken.len();
-            // SAFETY: closed just now, and settled once.
+            // SAFETY: `close` has returned, `out` are those that it did not take, and this settles
+            // once.
             let settled = unsafe { Returns::settle(NonNull::from(&shared.returns), out) };
             let last = pushes.map(|thread| thread.join().unwrap());
             let lasts = last.into_iter().chain([settled]).filter(|last| *last);

@@ -33,8 +33,8 @@ const RESERVED: usize = 8;
 /// before the last `1 / RESERVED` of the block is used.
 const COPIED: usize = 2 * RESERVED;
 
-/// A growable array of plain records. In this order, so that a look-up reads fields that lie next to
-/// each other.
+/// A growable array of plain records. In this order, so that a look-up reads fields that lie next
+/// to each other.
 #[repr(C)]
 pub(crate) struct Row<T: Copy> {
     start: Cell<NonNull<T>>,

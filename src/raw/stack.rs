@@ -575,7 +575,7 @@ mod tests {
         let stack = FreeStack::empty(Source::GLOBAL);
         assert_eq!((stack.pop(), stack.depth(), stack.capacity()), (None, 0, 0));
         drop(stack.move_to(FreeStack::try_new(6, &Source::GLOBAL).unwrap()));
-        // SAFETY: distinct cells, and room for six.
+        // SAFETY: the cells are distinct, and the five of them have room in a stack of six.
         unsafe {
             stack.refill([cell(0), cell(1)].into_iter());
             stack.push_below(2, [cell(2), cell(3)].into_iter());

@@ -209,8 +209,8 @@ impl<T> CellPtr<T> {
     /// The cell is allocated and stamped; nothing writes to the key at the same time.
     #[inline(always)]
     pub(crate) unsafe fn shared_key(self) -> Key {
-        // SAFETY: the cell is stamped, and nothing writes to the key (precondition); a place of the key
-        // has its alignment.
+        // SAFETY: the cell is stamped, and nothing writes to the key (precondition); a place of the
+        // key has its alignment.
         unsafe { self.key_place().cast().read() }
     }
 
@@ -265,7 +265,8 @@ impl<T> CellPtr<T> {
     /// The cell is allocated, and its link was written.
     #[inline(always)]
     pub(crate) unsafe fn read_link(self) -> Word {
-        // SAFETY: the cell is allocated, and `write_link` wrote a link of this width there (precondition).
+        // SAFETY: the cell is allocated, and `write_link` wrote a link of this width there
+        // (precondition).
         unsafe {
             let place = self.0.add(Self::VALUE_OFFSET);
             if Self::HAS_WIDE_LINK {

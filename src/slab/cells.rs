@@ -146,7 +146,8 @@ impl<'a, T, M: SlabMemory> Cells<'a, T, M> {
 
     #[inline(always)]
     pub(crate) fn header(self) -> &'a SlabHeader {
-        // SAFETY: the header of a `SlabMemory` is allocated as long as the memory is borrowed, for `'a`.
+        // SAFETY: the header of a `SlabMemory` is allocated as long as the memory is borrowed, for
+        // `'a`.
         unsafe { self.memory.header().as_ref() }
     }
 

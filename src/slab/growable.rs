@@ -21,12 +21,12 @@ use crate::slab::{Memory, TrackedSlab};
 /// A slab that grows by chunks: no value is ever copied or moved.
 ///
 /// If no slot is free, an insertion adds a chunk, of 4,096 slots or fewer unless the
-/// [builder](Self::builder) says otherwise. If it cannot, [`insert`](Self::insert) panics or aborts,
-/// as `Vec` does, and [`try_insert`](Self::try_insert) returns the value. If the allocator refuses
-/// the first chunk, and no option has set its size, all chunks are a quarter as large, or less, down
-/// to the smallest that [`chunk_capacity`](crate::Builder::chunk_capacity) permits. Chunks are kept
-/// until [`shrink_to_fit`](Self::shrink_to_fit). All other methods are documented on
-/// [`TrackedSlab`]. Slots are reused last in, first out, also across chunks.
+/// [builder](Self::builder) says otherwise. If it cannot, [`insert`](Self::insert) panics or
+/// aborts, as `Vec` does, and [`try_insert`](Self::try_insert) returns the value. If the allocator
+/// refuses the first chunk, and no option has set its size, all chunks are a quarter as large, or
+/// less, down to the smallest that [`chunk_capacity`](crate::Builder::chunk_capacity) permits.
+/// Chunks are kept until [`shrink_to_fit`](Self::shrink_to_fit). All other methods are documented
+/// on [`TrackedSlab`]. Slots are reused last in, first out, also across chunks.
 ///
 /// A slot takes the size of a value (at least 4 bytes) and 8 bytes for its key and its state,
 /// rounded up to the value's alignment (at least 4 bytes), and 8 to 16 bytes of the free stack.
@@ -545,7 +545,7 @@ mod tests {
         for _ in 0..insertions {
             slab.insert_key(T::default());
             let body = slab.memory.header.get().cast::<GrowableHeader>();
-            // SAFETY: allocated while the slab lives.
+            // SAFETY: an insertion has made the header, which stays until the slab is dropped.
             let ready_to = unsafe { body.as_ref() }.ready_to();
             if ends.last() != Some(&ready_to) {
                 ends.push(ready_to);

@@ -21,8 +21,8 @@ pub(crate) unsafe fn stamp_all<T>(start: NonNull<u8>, slots: usize, key: impl Fn
     unsafe { const { Shape::of::<T>() }.stamp_all(start, slots, key) };
 }
 
-/// What cold code needs to know of a type of cells. It takes this instead of the type of the values,
-/// and so is compiled once in a program.
+/// What cold code needs to know of a type of cells. It takes this instead of the type of the
+/// values, and so is compiled once in a program.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
     /// The layout of a cell; its size is the distance from one cell to the next.
@@ -61,7 +61,8 @@ impl Shape {
         slots: usize,
         key: impl Fn(u32) -> Key,
     ) {
-        // SAFETY: the block has room for `slots` unused cells (precondition); the layout aligns them.
+        // SAFETY: the block has room for `slots` unused cells (precondition); the layout aligns
+        // them.
         unsafe {
             for (index, cell) in chunk::cells(start, self.layout.size(), slots).enumerate() {
                 self.stamp(cell).write(Stamp {

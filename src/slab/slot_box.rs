@@ -262,8 +262,8 @@ impl<T> Slot<T> {
     #[inline]
     pub fn try_into_box(self) -> Result<SlotBox<T>, Self> {
         if self.live().begin_box() {
-            // SAFETY: `begin_box` has admitted the box's borrow; the slot ends, so the box is the only
-            // handle (`one-handle`).
+            // SAFETY: `begin_box` has admitted the box's borrow; the slot ends, so the box is the
+            // only handle (`one-handle`).
             Ok(unsafe { SlotBox::new(self.into_place()) })
         } else {
             Err(self)

@@ -136,7 +136,8 @@ impl<'a, T, M: SlabMemory> Walk<'a, T, M> {
         self.at = start.wrapping_sub(CellPtr::<T>::SIZE);
         self.row_last = self.at.wrapping_add(cells * CellPtr::<T>::SIZE);
         if self.row_keys_end < end {
-            // SAFETY: the key is below `end`, which is at most the bound; cells of `T`, says `Cells::new`.
+            // SAFETY: the key is below `end`, which is at most the bound; cells of `T`, says
+            // `Cells::new`.
             unsafe { prefetch_row(self.cells, Key::from_raw(self.row_keys_end as u32)) };
         }
         true

@@ -354,7 +354,8 @@ impl<T> Drop for SendSlot<T> {
         }
 
         let end = End(self.place);
-        // SAFETY: a sent handle owns its value (`sent-parts`), which is dropped once: `end` frees the cell.
+        // SAFETY: a sent handle owns its value (`sent-parts`), which is dropped once: `end` frees
+        // the cell.
         unsafe { end.0.sent_value().drop_in_place() };
     }
 }

@@ -11,8 +11,8 @@ use flatslab::{BoundedKeySlab, BoundedSlab, GenKey, KeySlab, Slab};
 use crate::common::amount::amount;
 use crate::{Wide, allocations, wide};
 
-/// Numbers of values to reserve for: around the sizes of blocks and chunks. More in the optimised run
-/// of each week.
+/// Numbers of values to reserve for: around the sizes of blocks and chunks. More in the optimised
+/// run of each week.
 fn counts() -> impl Iterator<Item = usize> {
     const SOME: [usize; 15] = [1, 2, 3, 4, 5, 8, 9, 16, 17, 31, 33, 64, 65, 100, 257];
     let more = if cfg!(debug_assertions) { 1 } else { 600 };

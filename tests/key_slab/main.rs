@@ -9,7 +9,8 @@ mod amount;
 mod checkpoints;
 mod compact;
 mod detach;
-// It takes as long to compile as all others here: where all features are on, and in the interpreter.
+// It takes as long to compile as all others here: where all features are on, and in the
+// interpreter.
 #[cfg(all(feature = "serde", any(feature = "zerocopy", miri)))]
 mod formats;
 mod generations;

@@ -211,33 +211,24 @@ fn every_container_reports_all_bytes_that_its_source_gave() {
         builder.max_bytes(1 << 20).pages(pages).build()
     });
 
-    let (ledger, pages) = Ledger::new("Ring");
-    let mut ring = Ring::builder()
-        .entries(20)
-        .max_len(300)
-        .pages(pages)
-        .build();
-    ledger.check(ring.memory());
-    for _ in 0..100 {
-        ring.push(&[7; 300]).unwrap();
-        ledger.check(ring.memory());
+    // Entries more than once around the ring.
+    macro_rules! ring {
+        ($ring:ident) => {{
+            let (ledger, pages) = Ledger::new(stringify!($ring));
+            let ring = $ring::builder().entries(20).max_len(300).pages(pages);
+            #[allow(unused_mut, reason = "a shared ring needs no exclusive borrow")]
+            let mut ring = ring.build();
+            ledger.check(ring.memory());
+            for _ in 0..100 {
+                ring.push(&[7; 300]).unwrap();
+                ledger.check(ring.memory());
+            }
+            drop(ring);
+            ledger.end();
+        }};
     }
-    drop(ring);
-    ledger.end();
-
-    let (ledger, pages) = Ledger::new("SharedRing");
-    let ring = SharedRing::builder()
-        .entries(20)
-        .max_len(300)
-        .pages(pages)
-        .build();
-    ledger.check(ring.memory());
-    for _ in 0..100 {
-        ring.push(&[7; 300]).unwrap();
-        ledger.check(ring.memory());
-    }
-    drop(ring);
-    ledger.end();
+    ring!(Ring);
+    ring!(SharedRing);
 
     let (ledger, pages) = Ledger::new("SpscRing");
     let ring = SpscRing::builder()

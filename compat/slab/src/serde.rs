@@ -26,10 +26,10 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Slab<T> {
     }
 }
 
-/// Bytes of slots that are allocated for values that the input announces, before it is known whether
-/// they come: as many as serde itself allocates ahead for a `Vec`. Without a limit three forged
-/// bytes can take gigabytes. A slab of fewer bytes gets the same capacity as in `slab`; a larger
-/// one grows by doubling from here on.
+/// Bytes of slots that are allocated for values that the input announces, before it is known
+/// whether they come: as many as serde itself allocates ahead for a `Vec`. Without a limit three
+/// forged bytes can take gigabytes. A slab of fewer bytes gets the same capacity as in `slab`; a
+/// larger one grows by doubling from here on.
 const ANNOUNCED_BYTES: usize = 1 << 20;
 
 /// The number of slots to allocate if the input announces so many values.

@@ -129,7 +129,8 @@ impl Range {
         to: usize,
     ) -> Result<(), AllocError> {
         debug_assert!(from.max(to) <= sizes.most_slots(self.log));
-        // SAFETY: by `range-open` so many slots are open; what is given back is unused (precondition).
+        // SAFETY: by `range-open` so many slots are open; what is given back is unused
+        // (precondition).
         unsafe { backend::resize(self, sizes, from, to) }
     }
 
@@ -166,8 +167,8 @@ impl Range {
     ///
     /// So many slots are open, and the range is not used any more.
     pub(crate) unsafe fn release(self, sizes: Sizes, opened: usize) {
-        // SAFETY: by `range-open` so many slots are open. The range is unused (precondition), and `self`
-        // is given up (`range-owner`).
+        // SAFETY: by `range-open` so many slots are open. The range is unused (precondition), and
+        // `self` is given up (`range-owner`).
         unsafe { backend::release(self, sizes, opened) };
         RANGES.fetch_sub(1, Ordering::Relaxed);
     }
@@ -453,8 +454,8 @@ mod backend {
     ) -> Result<(), AllocError> {
         let ([cells, indices], [to_cells, to_indices]) = (sizes.opened(from), sizes.opened(to));
         let moved = allocate([to_cells, to_indices])?;
-        // SAFETY: by `range-open` the range has blocks of these sizes, which are other blocks than the
-        // new ones. It is not used after its release.
+        // SAFETY: by `range-open` the range has blocks of these sizes, which are other blocks than
+        // the new ones. It is not used after its release.
         unsafe {
             moved[0].copy_from_nonoverlapping(range.cells, cells.min(to_cells));
             moved[1].copy_from_nonoverlapping(range.indices, indices.min(to_indices));
@@ -491,7 +492,8 @@ mod backend {
     /// As for [`Range::release`].
     pub(super) unsafe fn release(range: Range, sizes: Sizes, opened: usize) {
         let [cells, indices] = sizes.opened(opened);
-        // SAFETY: by `range-open` blocks of these sizes, which are not used any more (precondition).
+        // SAFETY: by `range-open` blocks of these sizes, which are not used any more
+        // (precondition).
         unsafe {
             Source::GLOBAL.release(range.cells, layout(cells));
             Source::GLOBAL.release(range.indices, layout(indices));

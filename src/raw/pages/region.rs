@@ -12,8 +12,8 @@
 //!   nothing was ever handed out, or it came back.
 //! * `ascending-ranges`: the ranges on the list ascend, do not touch, and none ends at `cut`.
 //! * `bytes-out`: `out` counts the bytes that are out.
-//! * `listed-written`: a [`Listed`] is used only while its range is on the list: written at its start,
-//!   in bytes that nothing else uses.
+//! * `listed-written`: a [`Listed`] is used only while its range is on the list: written at its
+//!   start, in bytes that nothing else uses.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -303,7 +303,8 @@ mod tests {
                 };
                 assert_eq!(start.addr().get() % layout.align(), 0);
                 let mark = step as u8;
-                // SAFETY: a block of that size.
+                // SAFETY: `take` gave so many bytes, which nothing else uses until they are given
+                // back.
                 unsafe { start.write_bytes(mark, layout.size()) };
                 out.push((start, layout, mark));
             } else if !out.is_empty() {
@@ -318,7 +319,7 @@ mod tests {
             region.check();
         }
         for (start, layout, _) in out {
-            // SAFETY: taken above, given back once.
+            // SAFETY: `out` has the blocks that were taken with these layouts and not given back.
             unsafe { region.give(start, layout) };
             region.check();
         }
@@ -356,7 +357,7 @@ mod tests {
     fn what_a_block_needs_is_known_before_it_is_taken() {
         let (_block, mut region) = region();
         assert!(region.contains(region.start));
-        // SAFETY: one past the region's memory.
+        // SAFETY: the block has `ROOM` bytes, so this is one past its end.
         assert!(!region.contains(unsafe { region.start.add(ROOM) }));
         assert_eq!(region.cut_with(layout(65, 1)), Some(128));
         let first = region.take(layout(65, 1)).unwrap();

@@ -561,7 +561,7 @@ mod tests {
     /// A block that begins with its number.
     fn build(number: usize) -> Result<Block, AllocError> {
         let block = Block::allocate(LAYOUT, &Source::GLOBAL)?;
-        // SAFETY: an unused block of that layout.
+        // SAFETY: the block has room for a `usize`, and nothing else uses it yet.
         unsafe { block.start().cast::<usize>().write(number) };
         Ok(block)
     }
@@ -720,15 +720,17 @@ mod models {
                 number: UnsafeCell::new(usize::MAX),
                 _counted: self.built.clone(),
             });
-            // SAFETY: not shared yet; loom checks it.
+            // SAFETY: the block is not shared before its pointer is returned; loom checks it.
             block.number.with_mut(|place| unsafe { *place = number });
             NonNull::new(Box::into_raw(block).cast()).unwrap()
         }
 
         fn free(start: NonNull<u8>) -> usize {
-            // SAFETY: from `build`, and freed once.
+            // SAFETY: `build` leaked it from a box of this type, and whoever takes it frees it
+            // once.
             let block = unsafe { Box::from_raw(start.cast::<Built>().as_ptr()) };
-            // SAFETY: no longer shared; loom checks it.
+            // SAFETY: the box is the only owner, so no thread writes to it any more; loom checks
+            // it.
             block.number.with(|place| unsafe { *place })
         }
 

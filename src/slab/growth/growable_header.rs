@@ -267,12 +267,13 @@ impl GrowableHeader {
         (supplies, result)
     }
 
-    /// Adds as many of the chunks that are missing for `slots` free cells as there are supplies for.
-    /// O(slots added), and O(free cells) more if some are free.
+    /// Adds as many of the chunks that are missing for `slots` free cells as there are supplies
+    /// for. O(slots added), and O(free cells) more if some are free.
     ///
     /// The cells of a single chunk are fresh afterwards, and not stamped. Those of several chunks
-    /// are below all others on the stack. Nothing is allocated or freed: the supplies are those that
-    /// were not used, and the blocks that were replaced, to be dropped once the slab is consistent.
+    /// are below all others on the stack. Nothing is allocated or freed: the supplies are those
+    /// that were not used, and the blocks that were replaced, to be dropped once the slab is
+    /// consistent.
     pub(crate) fn add(&self, slots: usize, supplies: &mut Supplies) {
         let chunks = self.affordable(slots, supplies);
         if chunks > 0 {
@@ -584,7 +585,7 @@ mod tests {
     #[test]
     fn growth_past_the_last_key_is_an_error() {
         let header = try_new(ChunkShape::of::<()>(), 4, 0, &Source::GLOBAL).unwrap();
-        // SAFETY: just made, and not shared.
+        // SAFETY: `try_new` returned the only pointer to the header, which is closed once.
         unsafe {
             let body = header.as_ref();
             // As if there were as many chunks as keys; none is accessed.

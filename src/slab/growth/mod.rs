@@ -400,8 +400,8 @@ impl Growable {
         })
     }
 
-    /// Makes chunks smaller, because the source has refused one, if there is no chunk, the helper has
-    /// none either, and no option has set their size. Returns `false` otherwise.
+    /// Makes chunks smaller, because the source has refused one, if there is no chunk, the helper
+    /// has none either, and no option has set their size. Returns `false` otherwise.
     #[cold]
     #[inline(never)]
     pub(super) fn take_smaller_chunks(&self, body: &GrowableHeader) -> bool {

@@ -27,10 +27,10 @@ unsafe impl Send for Witnesses {}
 // SAFETY: loom reports each unordered access to the cells.
 unsafe impl Sync for Witnesses {}
 
-// SAFETY: the memory is the global allocator's.
+// SAFETY: the memory is the global allocator's, and is given back to it with the same layout.
 unsafe impl MemorySource for Witnesses {
     fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        // SAFETY: the layout has a size.
+        // SAFETY: a slab asks for memory only for layouts that have bytes.
         Ok(NonNull::new(unsafe { std::alloc::alloc(layout) }).unwrap())
     }
 

@@ -345,7 +345,8 @@ impl<'a, T> Iterator for Iter<'a, T> {
                 None => {}
                 Some((generation, Ok(()))) => {
                     let key = SharedKey::new(generation, index);
-                    // SAFETY: `begin_any_read` has counted the reader that the guard is (`guard-counted`).
+                    // SAFETY: `begin_any_read` has counted the reader that the guard is
+                    // (`guard-counted`).
                     return Some((key, unsafe { SharedRef::new(self.slab, cell) }));
                 }
                 Some((generation, Err(error))) => refused(SharedKey::new(generation, index), error),

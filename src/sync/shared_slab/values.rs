@@ -491,7 +491,8 @@ impl<T> SharedSlab<T> {
                 // SAFETY: the caller's cell, which came from the map.
                 unsafe { self.free.give(index) };
             }
-            // SAFETY: the caller has the cell, and its value of this generation is gone (precondition).
+            // SAFETY: the caller has the cell, and its value of this generation is gone
+            // (precondition).
             None => unsafe { self.retire_or_wrap(index, generation) },
         }
     }

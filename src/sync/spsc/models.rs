@@ -87,8 +87,8 @@ fn loom_the_writes_of_deferred_entries_happen_before_their_reads() {
     });
 }
 
-/// The producer reads the consumer's position in the middle of a batch, because it does not know yet
-/// that a place is free again.
+/// The producer reads the consumer's position in the middle of a batch, because it does not know
+/// yet that a place is free again.
 #[test]
 fn loom_a_deferred_entry_is_found_only_after_a_flush_or_a_refusal() {
     loom::model(|| {

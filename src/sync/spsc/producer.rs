@@ -375,7 +375,8 @@ pub struct Entry<'a> {
     bytes: Filling,
 }
 
-// SAFETY: the place at the tail is the producer's (`places-of-ends`), which is borrowed exclusively.
+// SAFETY: the place at the tail is the producer's (`places-of-ends`), which is borrowed
+// exclusively.
 unsafe impl Send for Entry<'_> {}
 // SAFETY: by reference only its bytes are read.
 unsafe impl Sync for Entry<'_> {}

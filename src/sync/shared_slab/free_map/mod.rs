@@ -264,7 +264,8 @@ impl FreeMap {
                     }
                 }
                 let place = self.offsets[level as usize] as usize + place;
-                // SAFETY: by `map-block` each level has so many summaries, which no one else has yet.
+                // SAFETY: by `map-block` each level has so many summaries, which no one else has
+                // yet.
                 unsafe { self.summaries.add(place).write(AtomicU64::new(bits)) };
             }
             listed = listing(listed);

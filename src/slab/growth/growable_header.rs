@@ -33,7 +33,6 @@
 
 use core::alloc::Layout;
 use core::cell::{Cell, RefCell};
-use core::ops::Range;
 use core::ptr::NonNull;
 
 use super::table::{ChunkShape, ChunkTable, Chunks};
@@ -426,7 +425,9 @@ impl GrowableHeader {
             self.ready_to.set(first);
             self.header.add_fresh(cells);
         } else {
-            let cells_added = (0..chunks).map(add).flat_map(|keys| self.cells(keys));
+            let cells_added = (0..chunks)
+                .map(add)
+                .flat_map(|keys| self.table.borrow().cells_of(keys));
             // SAFETY: just added, so free and on no stack; and `stack-fits-all`.
             unsafe { self.header.stack.push_below(cells, cells_added.map(Some)) };
         }
@@ -509,15 +510,11 @@ impl GrowableHeader {
         // SAFETY: by `fresh-keys` they lie in one chunk, are free and not on the stack, which
         // has room for them (`stack-fits-all`).
         unsafe {
-            (self.header.stack).push_below(count, self.cells(first..first + count).map(Some))
-        };
+            let fresh = self.table.borrow().cells_of(first..first + count);
+            self.header.stack.push_below(count, fresh.map(Some));
+        }
         self.header.remove_fresh(count);
         self.ready_to.set(first);
-    }
-
-    /// Returns the cells with these keys, all below the bound.
-    fn cells(&self, keys: Range<usize>) -> impl DoubleEndedIterator<Item = NonNull<u8>> {
-        keys.map(|key| self.table.borrow().place(key))
     }
 }
 

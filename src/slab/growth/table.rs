@@ -502,9 +502,24 @@ impl ChunkTable {
         }
     }
 
+    /// The cells with these keys, which are in one chunk.
+    pub(super) fn cells_of(
+        &self,
+        keys: Range<usize>,
+    ) -> impl DoubleEndedIterator<Item = NonNull<u8>> + use<> {
+        let size = self.cells.shape.layout.size();
+        // Without keys there may be no chunk.
+        let start = match keys.is_empty() {
+            true => NonNull::dangling(),
+            false => self.place(keys.start),
+        };
+        // SAFETY: by `table-entries` the chunk has those cells, in one block.
+        unsafe { chunk::cells(start, size, keys.len()) }
+    }
+
     /// The place of the cell with this key, in a chunk or past the end of the
     /// last one.
-    pub(super) fn place(&self, key: usize) -> NonNull<u8> {
+    fn place(&self, key: usize) -> NonNull<u8> {
         self.place_at(key, self.cells.shape.layout.size())
     }
 

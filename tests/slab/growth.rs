@@ -473,8 +473,8 @@ fn a_slab_without_options_serves_from_a_region_that_is_smaller_than_a_chunk() {
     use flatslab::memory::{Pages, Region};
     use std::sync::Arc;
 
-    // A chunk has 96 KiB, and the free stack 32 KiB.
-    for bytes in [40 << 10, 100 << 10] {
+    // A chunk has 96 KiB, and the free stack 32 KiB: either of them is refused.
+    for bytes in [24 << 10, 40 << 10, 100 << 10] {
         let region = || Arc::new(Region::try_new(bytes, Pages::new()).unwrap()).pages();
         let slab = Slab::<[u64; 2]>::builder().pages(region()).build();
         let slots: Vec<_> = std::iter::from_fn(|| slab.try_insert([7; 2]).ok()).collect();

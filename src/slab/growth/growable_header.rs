@@ -79,8 +79,8 @@ pub(crate) struct Supplies {
     chunks: LooseChunks,
     /// Whether one of `chunks` had to be built.
     pub(crate) built: bool,
-    /// Whether the source has refused a chunk, and not an array.
-    pub(crate) is_chunk_refused: bool,
+    /// After a refusal: whether it was of what a single chunk needs, and not of an array for several.
+    pub(crate) is_for_one: bool,
     stack: FreeStack,
     origins: Option<Block>,
 }
@@ -257,7 +257,7 @@ impl GrowableHeader {
         let mut supplies = Supplies {
             spare: None,
             built: false,
-            is_chunk_refused: false,
+            is_for_one: false,
             chunks: LooseChunks::new(self.table.borrow().layout(), self.source().clone()),
             stack: FreeStack::empty(self.source().clone()),
             origins: None,
@@ -294,10 +294,12 @@ impl GrowableHeader {
         // The allocator may re-enter. So the missing blocks are computed again after each call,
         // and nothing of this slab is borrowed during a call.
         loop {
+            supplies.is_for_one = false;
             let chunks = self.chunks_wanted(slots)?;
             if chunks == 0 {
                 return Ok(());
             }
+            supplies.is_for_one = chunks == 1;
             let (entries, room, larger_room, shift, layout) = {
                 let table = self.table.borrow();
                 let entries = table.entries_with(chunks);
@@ -359,9 +361,8 @@ impl GrowableHeader {
                     .and_then(|take| take())
                     .or(supplies.spare.take());
                 if supplies.blocks() < chunks {
-                    supplies.is_chunk_refused = true;
+                    supplies.is_for_one = true;
                     let block = Block::allocate(layout, self.source())?;
-                    supplies.is_chunk_refused = false;
                     if touch {
                         block.touch();
                     }

@@ -364,7 +364,7 @@ impl Growable {
             let (mut left_over, result) = self.gather(body, slots, touch);
             body.add(slots, &mut left_over);
             let is_other =
-                result.is_err() && left_over.is_chunk_refused && self.take_smaller_chunks(body);
+                result.is_err() && left_over.is_for_one && self.take_smaller_chunks(body);
             let built = left_over.built;
             self.settle(body, left_over);
             if !is_other {
@@ -400,8 +400,8 @@ impl Growable {
         })
     }
 
-    /// Makes chunks smaller, because the source has refused one, if there is no chunk, the helper
-    /// has none either, and no option has set their size. Returns `false` otherwise.
+    /// Makes chunks smaller, because the source has refused what one needs, if there is no chunk, the
+    /// helper has none either, and no option has set their size. Returns `false` otherwise.
     #[cold]
     #[inline(never)]
     pub(super) fn take_smaller_chunks(&self, body: &GrowableHeader) -> bool {

@@ -57,7 +57,7 @@ miri_test() {
     if [ "$1" != "$host" ] && [[ " $* " == *" ${snapshots[*]} "* ]]; then
         flags=${flags/-Zmiri-symbolic-alignment-check/}
     fi
-    [ "$3" = weekly ] || rustflags+=" --cfg each_run"
+    [ "$3" = weekly ] || rustflags+=" --cfg each_run -A dead_code"
     MIRIFLAGS="$flags" RUSTFLAGS="$rustflags" \
         cargo "+$nightly" miri test --target "$1" --package flatslab "${@:4}"
 }

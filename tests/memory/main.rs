@@ -18,6 +18,9 @@ mod program;
 mod allocators;
 #[cfg(not(each_run))]
 mod failing;
+// What is refused is a matter of amounts, which an interpreter takes hours for. It has the paths of a
+// refusal in the tests of each family.
+#[cfg(not(miri))]
 mod fragmented;
 mod lazy;
 #[cfg(feature = "std")]

@@ -28,6 +28,10 @@
 //! * `closed-remaining`: once the arena is dropped, every class is closed, and no position holds a
 //!   reference. `remaining` is the number of buffers in use, or, where other threads count, of
 //!   classes that have some, and 1 more while the arena's drop runs.
+//! * `waits-once`: a core of one thread waits, if its arena is dropped and a call looks at what is
+//!   left of its chains, or will before it returns. It is on the list of that call alone, and
+//!   `remaining` is 1 more.
+//! * `links-counted`: of one thread, `links` is the number of its headers that have a link.
 //! * `read-again`: the only user code that runs in this family is that of an allocator or a source
 //!   of memory. After each call of it, everything that it may have changed is read again.
 //! * `owner-alone`: another thread that has a buffer uses its bytes, its header except `filled`,
@@ -102,6 +106,12 @@ pub(super) struct ArenaCore<R: References> {
     pub(super) held: Cell<u64>,
     /// The rest of chains, on one thread.
     pub(super) unfinished: Cell<Word>,
+    /// Once the arena is dropped: buffers on `unfinished`.
+    pub(super) left: Cell<usize>,
+    /// Links of its buffers, on one thread.
+    pub(super) links: Cell<usize>,
+    /// The core that waits below this one, or this one if none does.
+    pub(super) waiting: Cell<Option<NonNull<Self>>>,
     pub(super) chunk_bytes: usize,
     pub(super) chunk_alignment: usize,
     bytes: Cell<usize>,
@@ -167,6 +177,9 @@ impl<R: References> ArenaCore<R> {
                 serials,
                 held: Cell::new(0),
                 unfinished: Cell::new(Word::EMPTY),
+                left: Cell::new(0),
+                links: Cell::new(0),
+                waiting: Cell::new(None),
                 chunk_bytes,
                 chunk_alignment: chosen.chunk_alignment(),
                 bytes: Cell::new(0),
@@ -347,7 +360,7 @@ impl<R: References> ArenaCore<R> {
     pub(super) fn check(&self) {
         use alloc::collections::BTreeSet;
 
-        let mut bytes = 0;
+        let (mut bytes, mut links) = (0, 0);
         for class in self.classes() {
             class.check(|header| {
                 // SAFETY: a free header is valid (`free-once`).
@@ -378,6 +391,10 @@ impl<R: References> ArenaCore<R> {
                             "free-once: not banked"
                         );
                         free += usize::from(at.is_free());
+                        if !R::ATOMIC {
+                            // SAFETY: of this thread, which runs no one that borrows it.
+                            links += usize::from(unsafe { at.next() }.is_some());
+                        }
                     }
                     assert!(core::ptr::eq(it.class(), class), "chunk-listed: its class");
                     it.check(state, seen.len());
@@ -399,6 +416,7 @@ impl<R: References> ArenaCore<R> {
                 "free-once"
             );
         }
+        assert_eq!(links, self.links.get(), "links-counted");
         assert_eq!(bytes, self.bytes.get(), "bytes-limited: the bytes");
         assert!(bytes <= self.max_bytes, "bytes-limited: the limit");
     }

@@ -446,8 +446,8 @@ impl<R: References> core::panic::RefUnwindSafe for BufMut<R> {}
 /// the references of its links, until it is [reclaimed](super::ByteArena::reclaim).
 ///
 /// Buffers may outlive their arena. Dropping the last of them then frees the memory of the arena,
-/// O(n) for n chunks, and dropping a chain frees it at once, O(n) for n links. If forgotten
-/// references bring a count to 2³¹, it stays there, and the buffer is never used again.
+/// O(n) for n chunks, and what is left of its [chains](Self::set_next), O(n) for n links. If
+/// forgotten references bring a count to 2³¹, it stays there, and the buffer is never used again.
 ///
 /// With [`Local`] counts, the default, it is neither `Send` nor `Sync`; with [`Atomic`] counts it
 /// is both.

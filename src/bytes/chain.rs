@@ -69,10 +69,13 @@ impl<T> core::error::Error for SharedError<T> {}
 /// links of the rest hold their references. [`is_unique`](Buf::is_unique) counts them, and
 /// positions still resolve to the bytes.
 ///
-/// If the arena of the buffers was dropped, the drop of a chain frees all that follow at once, in
-/// O(n) for n buffers, because the arena may have no later call that could free the rest. A program
-/// that cannot wait so long keeps the arena, or [takes](Buf::take_next) the chain apart, a few
-/// buffers at a time.
+/// If the arena of the buffers was dropped, the rest is freed by later drops of its other buffers,
+/// one for each, and all that is left by the last one, in O(n) for n buffers. A drop after which
+/// every buffer may be one that a link holds is taken for the last: chains that end in the same
+/// buffer, or in one of another arena, count as one for this. With [atomic](super::Atomic) counts
+/// each drop of a chain frees all of it, because a count of links would be written by all threads
+/// that link buffers. A program that cannot wait so long keeps the arena, or
+/// [takes](Buf::take_next) the chain apart, a few buffers at a time.
 impl<R: References> Buf<R> {
     /// Returns another reference to the next buffer of the chain. O(1).
     ///
@@ -161,7 +164,13 @@ impl<R: References> Buf<R> {
     pub fn set_next(&mut self, next: Self) -> Result<Option<Self>, SharedError<Self>> {
         ArenaCore::tallies_of(self.header()).set_nexts.add::<R>();
         match self.link() {
-            Ok(link) => Ok(link.replace(next)),
+            Ok(link) => {
+                let replaced = link.replace(next);
+                if replaced.is_none() {
+                    ArenaCore::count_links(self.header(), 1);
+                }
+                Ok(replaced)
+            }
             Err(SharedError(())) => Err(SharedError(next)),
         }
     }
@@ -183,7 +192,11 @@ impl<R: References> Buf<R> {
     #[inline]
     pub fn take_next(&mut self) -> Result<Option<Self>, SharedError> {
         ArenaCore::tallies_of(self.header()).set_nexts.add::<R>();
-        Ok(self.link()?.take())
+        let taken = self.link()?.take();
+        if taken.is_some() {
+            ArenaCore::count_links(self.header(), -1);
+        }
+        Ok(taken)
     }
 
     /// The link, if it may change. A caller that keeps the reference makes positions stale first.

@@ -11,13 +11,20 @@
 //! walk over everything. So both kinds of counts have such a list, whose headers are [made
 //! free](ArenaCore::reclaim) one by one.
 //!
-//! Once the arena is dropped, a chain is freed at once. Its rest cannot be left: the drop may be
-//! the last call that the arena gets, and whether it is depends on how many of the other buffers in
-//! use follow in that rest, which only a walk tells.
+//! Once the arena is dropped, the drop of a chain may be the last call that the arena gets, so that
+//! the rest cannot be left. On one thread the core therefore counts the links of its buffers. Each
+//! buffer is held by a link, is left on the core's list, or is held by something that will be
+//! dropped. If more are in use than there are links and buffers on the list, there is such a later
+//! drop, and the rest is left: each later drop frees one buffer of it, and all of it when the
+//! numbers say no more that another one follows. The numbers may say so too early, as two links may
+//! lead to one buffer, or to another arena, but never too late.
+//!
+//! With atomic counts, chains of a dropped arena are freed at once: links are made and dropped by
+//! any thread, and a count of them would be written by all.
 
 use core::ptr::NonNull;
 
-use super::arena_core::{ArenaCore, Class, Header};
+use super::arena_core::{ArenaCore, Class, Header, Part};
 use super::references::References;
 use crate::raw::atomic::Ordering;
 use crate::raw::packed::{Packing, Word};
@@ -112,7 +119,7 @@ impl<R: References> ArenaCore<R> {
     }
 
     /// Like [`free`](Self::free), for a header with a link; along the chain, without recursion.
-    /// After [`LINKS`] buffers the rest is left for later, unless its arena was dropped.
+    /// After [`LINKS`] buffers the rest is left for later, if there is a later call that frees it.
     ///
     /// # Safety
     ///
@@ -130,16 +137,42 @@ impl<R: References> ArenaCore<R> {
                 }
             }
             freed += 1;
-            // SAFETY: the header keeps its core (`core-stays`), and has no reference, so its link
-            // is borrowed by no one (`no-cycle`).
-            let next = unsafe { header.as_ref().next_mut() }.take();
-            // SAFETY: no one else has it, and it has no link.
-            unsafe { Self::give_back(header, header.as_ref().class_pointer()) };
-            // SAFETY: the link had a reference of it.
-            match next.and_then(|next| unsafe { Self::end_of_link(next.header) }) {
+            // SAFETY: the header keeps its core (`core-stays`), and has no reference. Without a link
+            // it is given back, as no one else has it. The link had a reference of the next one.
+            let next = unsafe {
+                let next = Self::take_link(header);
+                Self::give_back(header, header.as_ref().class_pointer());
+                next.and_then(|next| Self::end_of_link(next.header))
+            };
+            match next {
                 Some(next) => header = next,
                 None => return,
             }
+        }
+    }
+
+    /// Takes the link of a header, with the reference that it holds.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the header: it is not free, stale, and has no reference.
+    unsafe fn take_link(header: NonNull<Header<R>>) -> Option<Part<R>> {
+        // SAFETY: it is not free, so it keeps its core; it has no reference, so no one borrows its
+        // link (`no-cycle`).
+        let (it, next) = unsafe { (header.as_ref(), header.as_ref().next_mut().take()) };
+        if next.is_some() {
+            Self::count_links(it, -1);
+        }
+        next
+    }
+
+    /// Counts a link that a header gets or loses, on one thread.
+    #[inline]
+    pub(super) fn count_links(header: &Header<R>, change: isize) {
+        if !R::ATOMIC {
+            // SAFETY: a header that is not free keeps its core, which this thread alone uses.
+            let links = unsafe { &header.class().core().as_ref().links };
+            links.set(links.get().wrapping_add_signed(change));
         }
     }
 
@@ -256,7 +289,7 @@ impl<R: References> ArenaCore<R> {
     }
 
     /// Leaves a header, and the chain that follows it, to be freed later; returns `false` if its
-    /// arena was dropped.
+    /// arena was dropped, and no later call may come.
     ///
     /// # Safety
     ///
@@ -272,14 +305,26 @@ impl<R: References> ArenaCore<R> {
             // it is pushed, and its class until then.
             return unsafe { Self::push_returned(header, it.class_pointer()) };
         }
+        // SAFETY: the core is valid, as above.
+        let core = unsafe { it.class().core().as_ref() };
         if it.class().is_closed() {
-            return false;
+            // A core that waits is looked at again.
+            if core.waiting.get().is_none() && !core.has_others(1) {
+                return false;
+            }
+            core.left.set(core.left.get() + 1);
         }
-        // SAFETY: the class is not closed, and the header in it keeps its core (`core-stays`).
-        let unfinished = unsafe { &it.class().core().as_ref().unfinished };
         let word = Word::linked(it.number(), Packing::NONE);
-        it.counts().set_link(unfinished.replace(word));
+        it.counts().set_link(core.unfinished.replace(word));
         true
+    }
+
+    /// Returns whether a closed core of one thread has a buffer in use that is neither left, nor
+    /// held by a link, apart from `more` that are still counted, or are about to be left.
+    fn has_others(&self, more: usize) -> bool {
+        // Relaxed: of one thread.
+        let in_use = self.remaining.load(Ordering::Relaxed);
+        in_use > self.links.get() + self.left.get() + more
     }
 
     /// Frees headers that other threads returned to a class, or, on one thread, that are left of
@@ -335,7 +380,7 @@ impl<R: References> ArenaCore<R> {
         // does not use it any more. So no one borrows its link, which has a reference of the next
         // one.
         unsafe {
-            let next = header.as_ref().next_mut().take();
+            let next = Self::take_link(header);
             header.as_ref().set_free();
             self.push(header.as_ref().class(), header);
             if let Some(next) = next.and_then(|next| Self::end_of_link(next.header)) {
@@ -413,13 +458,32 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// Subtracts a buffer of a closed core of one thread.
+    /// Subtracts a buffer of a closed core of one thread, and frees one that is left of a chain, or
+    /// all of them if no other call may follow.
     ///
     /// # Safety
     ///
     /// The buffer was in use, and no longer is; the caller does not use the core or the buffer any
     /// more.
     unsafe fn ended(core: NonNull<Self>) {
+        // SAFETY: it is valid while this buffer counts (`core-stays`). A core that waits is looked
+        // at by who made it wait, and what is left is in use, so it is valid after this buffer too.
+        unsafe {
+            let it = core.as_ref();
+            if it.unfinished.get().is_empty() || it.waiting.get().is_some() {
+                Self::subtract(core);
+            } else {
+                Self::free_left(core);
+            }
+        }
+    }
+
+    /// Subtracts a buffer of a closed core of one thread, or a call that uses it.
+    ///
+    /// # Safety
+    ///
+    /// It was counted; the caller does not use the core any more.
+    unsafe fn subtract(core: NonNull<Self>) {
         // SAFETY: it is valid while buffers remain (`core-stays`).
         let remaining = unsafe { &core.as_ref().remaining };
         let left = remaining.load(Ordering::Relaxed) - 1;
@@ -428,6 +492,70 @@ impl<R: References> ArenaCore<R> {
             // SAFETY: it was the last one (`closed-remaining`).
             unsafe { Self::free_all(core) };
         }
+    }
+
+    /// Frees one buffer that is left of chains of a closed core of one thread, and all of them as
+    /// long as nothing else [may be in use](Self::has_others); then subtracts a buffer.
+    ///
+    /// A chain may lead to other closed cores, and back. What follows there is left there, and they
+    /// *wait*: they are looked at in the same way before this returns. So nothing recurs.
+    ///
+    /// # Safety
+    ///
+    /// The conditions of [`ended`](Self::ended), and the core does not wait.
+    #[cold]
+    #[inline(never)]
+    unsafe fn free_left(core: NonNull<Self>) {
+        let (mut last, mut is_first) = (core, true);
+        // SAFETY: a core that waits is counted by one more buffer, or this call, until it waits no
+        // longer, so all of them are valid (`core-stays`, `waits-once`).
+        unsafe {
+            // The end of the list is a core that is its own next one.
+            core.as_ref().waiting.set(Some(core));
+            loop {
+                let it = last.as_ref();
+                let goes_on = is_first || !it.has_others(1);
+                let Some(header) = goes_on.then(|| it.take_left()).flatten() else {
+                    let next = it.waiting.take();
+                    let core = last;
+                    let is_end = next == Some(core);
+                    last = next.unwrap_unchecked();
+                    Self::subtract(core);
+                    if is_end {
+                        return;
+                    }
+                    continue;
+                };
+                is_first = false;
+                // It is taken off the list, so nothing else has it (`back-in-use`).
+                let next = Self::take_link(header);
+                header.as_ref().set_free();
+                // This call is counted, so it is not the last.
+                Self::subtract(last);
+                let Some(next) = next.and_then(|next| Self::end_of_link(next.header)) else {
+                    continue;
+                };
+                let class = next.as_ref().class();
+                let core = class.core();
+                if class.is_closed() && core.as_ref().waiting.get().is_none() {
+                    let remaining = &core.as_ref().remaining;
+                    remaining.store(remaining.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+                    core.as_ref().waiting.set(Some(last));
+                    last = core;
+                }
+                // It is not closed, or waits.
+                let is_left = Self::defer(next);
+                debug_assert!(is_left);
+            }
+        }
+    }
+
+    /// Takes a header off the list of what is left of chains, of a closed core of one thread.
+    fn take_left(&self) -> Option<NonNull<Header<R>>> {
+        let (header, rest) = self.next_returned(self.unfinished.get())?;
+        self.unfinished.set(rest);
+        self.left.set(self.left.get() - 1);
+        Some(header)
     }
 
     /// Like [`close`](Self::close), if other threads have buffers: `remaining` counts classes, each

@@ -4,6 +4,8 @@ use std::mem::forget;
 
 use flatslab::bytes::{Buf, BufMut, ByteArena, LocError};
 
+use crate::common::amount;
+use crate::common::random::{one_in, random, seed};
 use crate::source::Counted;
 
 #[test]
@@ -168,4 +170,87 @@ fn what_is_forgotten_is_lost_and_nothing_else() {
     let buf = arena.try_copy(b"kept").unwrap();
     forget(arena);
     assert_eq!(buf, *b"kept");
+}
+
+/// A reference, and what its buffer has.
+type Known = (Buf, u64);
+
+/// A chain of so many buffers of arenas by chance.
+fn chain(arenas: &[ByteArena], count: u64) -> Known {
+    let mut head: Option<Buf> = None;
+    for index in (0..count).rev() {
+        let arena = &arenas[random(arenas.len() as u64) as usize];
+        let mut buf = arena.copy(&index.to_le_bytes());
+        if let Some(next) = head.take() {
+            buf.set_next(next).unwrap();
+        }
+        head = Some(buf);
+    }
+    (head.unwrap(), 0)
+}
+
+/// Buffers of arenas that are dropped at any time are linked and let go by chance. What is left of
+/// their chains is freed with the last of them.
+#[test]
+fn chains_of_arenas_that_are_dropped_at_any_time_give_all_memory_back() {
+    for number in 0..amount(300, 3) {
+        seed(number);
+        let source = Counted::new();
+        let build = |_| {
+            let builder = ByteArena::builder().smallest(16).largest(16);
+            builder.chunk_bytes(1 << 10).pages(source.pages()).build()
+        };
+        let mut arenas: Vec<_> = (0..1 + random(4)).map(build).collect();
+        let longest = amount(300, 150);
+        let mut bufs: Vec<Known> = Vec::new();
+        while !(arenas.is_empty() && bufs.is_empty()) {
+            let index = random(bufs.len().max(1) as u64) as usize;
+            match random(16) {
+                0 if one_in(4) && !arenas.is_empty() => {
+                    drop(arenas.swap_remove(random(arenas.len() as u64) as usize));
+                }
+                1..4 if !arenas.is_empty() => bufs.push(chain(&arenas, 1 + random(longest))),
+                _ if bufs.is_empty() => {}
+                4 => bufs.push(bufs[index].clone()),
+                // Somewhere in the chain, which is its own from there on if there is no other.
+                5 | 6 => {
+                    let mut at = bufs[index].0.clone();
+                    for _ in 0..random(longest) {
+                        let Some(next) = at.next() else { break };
+                        at = next;
+                    }
+                    let value = u64::from_le_bytes(at[..].try_into().unwrap());
+                    bufs.push((at, value));
+                }
+                7 => {
+                    if let Ok(Some(rest)) = bufs[index].0.take_next() {
+                        let value = u64::from_le_bytes(rest[..].try_into().unwrap());
+                        bufs.push((rest, value));
+                    }
+                }
+                // To a buffer from which this one cannot be reached, or it would have another
+                // reference.
+                8..11 => {
+                    let (next, _) = bufs.swap_remove(index);
+                    let Some((last, _)) = bufs.last_mut() else {
+                        continue;
+                    };
+                    drop(last.set_next(next));
+                }
+                11 => {
+                    let (mut other, _) = bufs.swap_remove(index);
+                    if let Some((last, _)) = bufs.last_mut() {
+                        if let Ok(Some(next)) = last.next_mut() {
+                            std::mem::swap(next, &mut other);
+                        }
+                    }
+                }
+                _ => drop(bufs.swap_remove(index)),
+            }
+            for (buf, value) in &bufs {
+                assert_eq!(buf[..], value.to_le_bytes());
+            }
+        }
+        source.expect_all_back();
+    }
 }

@@ -159,7 +159,8 @@ impl Arena {
     /// is in one piece: a single allocation may take all of it.
     ///
     /// The room is also given up if a later request needs more than there is, and the allocator
-    /// refuses it a chunk: the request then frees the chunks that are not in use, and asks again.
+    /// refuses it a chunk: the request then frees chunks that are not in use, 42 at most, and asks
+    /// again.
     ///
     /// # Complexity
     ///

@@ -19,8 +19,9 @@
 //! * `epochs-whole`: no user code runs while any of this is half changed: allocators run in
 //!   [`make_room`](RawEpochs::make_room), [`open`](RawEpochs::open) and [`Store::trim`],
 //!   destructors in `mod.rs`.
-//! * `record-used-or-spare`: every record of the table is either used by an epoch or on the list of
-//!   spare ones. A spare one that is not owed may be freed.
+//! * `record-used-or-spare`: every record of the table is either used by an epoch or on one of the
+//!   lists of spare ones: by its index, that of those that every slab has, or of late ones. A late
+//!   one that is not owed may be freed.
 //! * `record-owed`: `spares >= owed`: one for each place of the ring that has no epoch, and one for
 //!   each epoch of the ring that could stay pinned when it is closed, because it has had a chunk.
 //!   So an advance needs no memory.
@@ -386,9 +387,20 @@ impl RawEpochs {
         })
     }
 
+    /// Gives up the record that was set aside for the epoch of the ring that takes insertions, if
+    /// that has no chunk yet. It gets one again before its first chunk.
+    pub(super) fn forget_replaced(&self) {
+        let record = self.current_of_ring();
+        if record.chunks.get() == 0 {
+            self.records.forget_replaced(record);
+        }
+    }
+
     /// Opens the next epoch of the ring; the current one takes no more insertions. Closes the epoch
     /// that has its place in the ring.
     pub(super) fn advance(&self) -> Epoch {
+        // One whose first chunk was refused.
+        self.forget_replaced();
         self.current_of_ring().set_closing();
         let next = self.open_next();
         self.store.trim();
@@ -813,7 +825,13 @@ pub(super) struct EpochRecords {
     place: u64,
     classes: usize,
     table: Table<EpochPtr>,
+    /// Records that every slab has: those of the permanent epoch and of a ring.
+    first: usize,
+    /// Spare ones of these, which are used first.
     spare: Cell<Option<EpochPtr>>,
+    /// The other spare ones, which lie anywhere between chunks.
+    late: Cell<Option<EpochPtr>>,
+    /// Number of both.
     spares: Cell<usize>,
     owed: Cell<usize>,
     last: Cell<u64>,
@@ -843,14 +861,16 @@ impl EpochRecords {
             place,
             classes,
             table: Table::new(EpochPtr::none(), source),
+            first: ring + 1,
             spare: Cell::new(None),
+            late: Cell::new(None),
             spares: Cell::new(0),
             owed: Cell::new(0),
             last: Cell::new(0),
             source: source.clone(),
         };
         records.table.try_reserve(ring + 1 + PINNED)?;
-        while records.spares.get() < ring + 1 {
+        while records.spares.get() < records.first {
             records.grow()?;
         }
         records.owed.set(ring);
@@ -924,8 +944,24 @@ impl EpochRecords {
 
     /// Adds a record that has no epoch to the spare ones.
     fn put_back(&self, record: EpochPtr) {
-        record.next_free.set(self.spare.replace(Some(record)));
+        let list = match self.index(record) < self.first {
+            true => &self.spare,
+            false => &self.late,
+        };
+        record.next_free.set(list.replace(Some(record)));
         self.spares.set(self.spares.get() + 1);
+    }
+
+    /// Takes a record off a list of spare ones.
+    fn take_spare(&self, list: &Cell<Option<EpochPtr>>) -> Option<EpochPtr> {
+        let record = list.get()?;
+        list.set(record.next_free.take());
+        self.spares.set(self.spares.get() - 1);
+        Some(record)
+    }
+
+    fn index(&self, record: EpochPtr) -> usize {
+        (record.place - self.place) as usize
     }
 
     /// Begins an epoch with a record that is owed to the ring (`record-owed`).
@@ -952,9 +988,12 @@ impl EpochRecords {
     }
 
     fn open(&self, kind: Kind, opened_at: u64) -> Option<EpochPtr> {
-        let record = self.spare.get()?;
-        self.spare.set(record.next_free.take());
-        self.spares.set(self.spares.get() - 1);
+        // So a ring that goes on comes back to the first ones.
+        let lists = match kind {
+            Kind::Outside => [&self.late, &self.spare],
+            Kind::Ring(_) | Kind::Permanent => [&self.spare, &self.late],
+        };
+        let record = lists.into_iter().find_map(|list| self.take_spare(list))?;
         // 2^64 epochs last for 500 years at one a nanosecond.
         self.last.set(self.last.get() + 1);
         record.set_open(self.last.get(), kind, opened_at);
@@ -1000,21 +1039,18 @@ impl EpochRecords {
         }
     }
 
-    /// Frees spare records that are not owed, at most `most`. Returns whether there was one. A
-    /// source of the user's may run.
+    /// Frees spare records that are not owed, at most `most`. Returns whether there was one. Those
+    /// that every slab has stay where they are. A source of the user's may run.
     pub(super) fn free_spares(&self, most: usize) -> bool {
         let mut is_any = false;
         for _ in 0..most {
-            let Some(record) = self
-                .spare
-                .get()
-                .filter(|_| self.spares.get() > self.owed.get())
-            else {
+            if self.spares.get() == self.owed.get() {
+                break;
+            }
+            let Some(record) = self.take_spare(&self.late) else {
                 break;
             };
-            self.spare.set(record.next_free.take());
-            self.spares.set(self.spares.get() - 1);
-            self.table.remove((record.place - self.place) as usize);
+            self.table.remove(self.index(record));
             // SAFETY: written by `grow`; it has no epoch, and is not in the table or on the list
             // any more.
             drop(unsafe { record.into_record(self.classes, &self.source) });
@@ -1035,19 +1071,30 @@ impl EpochRecords {
         self.table.bytes() + self.table.count() * EpochPtr::bytes(self.classes)
     }
 
+    /// The indices of the records of epochs.
+    #[cfg(test)]
+    pub(super) fn in_use(&self) -> impl Iterator<Item = usize> {
+        let records = self.table.records();
+        let used = records.filter(|record| record.generation.get() != 0);
+        used.map(|record| self.index(record))
+    }
+
     /// Panics if an invariant of the records does not hold.
     #[cfg(any(test, fuzzing))]
     pub(super) fn check(&self, ring: usize) {
         let mut spares = 0;
-        let mut next = self.spare.get();
-        while let Some(record) = next {
-            assert_eq!(
-                record.generation.get(),
-                0,
-                "record-used-or-spare: a spare record has no epoch"
-            );
-            spares += 1;
-            next = record.next_free.get();
+        for (list, is_late) in [(&self.spare, false), (&self.late, true)] {
+            let mut next = list.get();
+            while let Some(record) = next {
+                assert_eq!(
+                    record.generation.get(),
+                    0,
+                    "record-used-or-spare: a spare record has no epoch"
+                );
+                assert_eq!(self.index(record) >= self.first, is_late);
+                spares += 1;
+                next = record.next_free.get();
+            }
         }
         assert_eq!(
             spares,

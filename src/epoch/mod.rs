@@ -110,8 +110,11 @@
 //! An insertion frees at most 64 chunks. If it needs the memory of more, it is refused, and the
 //! next one can free 64 more: a slab of n chunks without values serves what a new one could serve
 //! from the same memory of a source after at most n / 64 refusals. What stays there are the records
-//! of the epochs of the ring, some hundred bytes each, and the table of the records, if more than
-//! 64 epochs were pinned at once. [`shrink_to_fit`](Epochs::shrink_to_fit) frees all unused chunks.
+//! of epochs in use, some hundred bytes each, and the table of the records, if more than 64 epochs
+//! were pinned at once. A ring that advances as often as it has epochs comes back to the records
+//! that it began with.
+//!
+//! [`shrink_to_fit`](Epochs::shrink_to_fit) frees all unused chunks.
 //!
 //! # Borrows
 //!

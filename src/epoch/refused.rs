@@ -31,6 +31,7 @@ impl Refused for Way<'_> {
 
     /// Spare records of epochs, and the table of chunks if there is none.
     fn free_tables(&mut self) -> bool {
+        self.raw.forget_replaced();
         self.raw.records.free_spares(MOST_FREED) | self.raw.store.free_table()
     }
 

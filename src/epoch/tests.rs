@@ -43,6 +43,37 @@ fn epochs_keep_their_invariants_at_every_step() {
     });
 }
 
+/// One that was made for a pinned epoch lies between chunks, which none can be freed around.
+#[test]
+fn a_ring_that_goes_on_comes_back_to_the_records_that_it_began_with() {
+    let slab = EpochSlab::<u64>::builder().epochs(3).build();
+    let first = 4;
+    let late = || {
+        let records = slab.raw.records.in_use();
+        records.filter(|&index| index >= first).count()
+    };
+    let keys: Vec<_> = (0..10)
+        .map(|value| {
+            slab.advance();
+            slab.insert(value)
+        })
+        .collect();
+    assert_eq!(late(), 7);
+    for key in keys {
+        assert!(slab.take(key).is_some());
+    }
+    assert!(late() > 0);
+    for _ in 0..3 {
+        let _ = slab.advance();
+    }
+    assert_eq!(late(), 0);
+    // Those outside of it leave them alone, and have the others.
+    let outside = slab.open();
+    assert_eq!(late(), 1);
+    slab.close(outside).unwrap();
+    slab.check();
+}
+
 #[test]
 fn a_retired_slot_is_never_used_again() {
     let slab = EpochSlab::<u64>::builder().chunk_capacity(2).build();

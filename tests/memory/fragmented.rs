@@ -121,8 +121,8 @@ trait Container: Sized {
     /// What is called when all values were removed.
     fn end(&mut self) {}
 
-    /// Chunks that it may have to free, 64 in an attempt.
-    fn chunks(&self) -> usize {
+    /// Refusals after which it has freed all chunks that it may have to free.
+    fn refusals(&self) -> usize {
         0
     }
 }
@@ -142,8 +142,9 @@ impl<R: References> Container for ByteArena<R> {
         drop(value);
     }
 
-    fn chunks(&self) -> usize {
-        self.stats().classes().iter().map(|it| it.chunks).sum()
+    fn refusals(&self) -> usize {
+        let chunks: usize = self.stats().classes().iter().map(|it| it.chunks).sum();
+        chunks / 64
     }
 }
 
@@ -170,13 +171,16 @@ impl Container for EpochBytes {
         assert!(EpochBytes::remove(self, value));
     }
 
-    fn chunks(&self) -> usize {
+    fn refusals(&self) -> usize {
         let stats = self.stats();
-        stats.chunks + stats.cached_chunks
+        (stats.chunks + stats.cached_chunks) / 64
     }
 }
 
-/// The records of the epochs of a ring that goes on stay where they are.
+/// Epochs of a ring.
+const EPOCHS: usize = 3;
+
+/// The epochs of a ring that goes on come back to the records that every slab has.
 struct Advancing(EpochBytes);
 
 impl Container for Advancing {
@@ -197,8 +201,14 @@ impl Container for Advancing {
         Container::remove(&mut self.0, value);
     }
 
-    fn chunks(&self) -> usize {
-        self.0.chunks()
+    fn end(&mut self) {
+        for _ in 0..EPOCHS {
+            let _ = self.0.advance();
+        }
+    }
+
+    fn refusals(&self) -> usize {
+        self.0.refusals()
     }
 }
 
@@ -225,9 +235,9 @@ impl Container for EpochSlab<[u64; 12]> {
         assert!(self.take(value).is_some());
     }
 
-    fn chunks(&self) -> usize {
+    fn refusals(&self) -> usize {
         let stats = self.stats();
-        stats.chunks + stats.cached_chunks
+        (stats.chunks + stats.cached_chunks) / 64
     }
 }
 
@@ -294,6 +304,10 @@ impl Container for Arena {
 
     fn end(&mut self) {
         self.reset();
+    }
+
+    fn refusals(&self) -> usize {
+        self.chunks_allocated() / 42
     }
 }
 
@@ -368,7 +382,7 @@ fn serves_what_a_new_one_would<C: Container>(
             if new.is_none_or(|mut new| new.try_insert(size).is_none()) {
                 continue;
             }
-            let attempts = 1 + container.chunks() / 64;
+            let attempts = 1 + container.refusals();
             let served_at = (0..attempts).find_map(|_| container.try_insert(size));
             let Some(value) = served_at else {
                 panic!("{name}, seed {number}: {size} bytes are refused with all values dropped");
@@ -425,16 +439,11 @@ fn epochs_serve_what_new_ones_would() {
         ("buffers, uneven chunks", 96 << 10, 5000),
     ] {
         let build = |pages| {
-            let builder = EpochBytes::builder().chunk_bytes(chunk).epochs(3);
+            let builder = EpochBytes::builder().chunk_bytes(chunk).epochs(EPOCHS);
             builder.largest(32 << 10).pages(pages).try_build().ok()
         };
         serves_what_a_new_one_would(name, bytes, build);
-        let small = |pages| {
-            let builder = EpochBytes::builder().chunk_bytes(chunk).epochs(3);
-            let bytes = builder.largest(4 << 10).pages(pages).try_build();
-            Some(Advancing(bytes.ok()?))
-        };
-        serves_what_a_new_one_would(name, bytes, small);
+        serves_what_a_new_one_would(name, bytes, |pages| Some(Advancing(build(pages)?)));
     }
     for (name, bytes, capacity) in [
         ("values", 64 << 10, 64),
@@ -443,7 +452,7 @@ fn epochs_serve_what_new_ones_would() {
     ] {
         let build = |pages| {
             let builder = EpochSlab::<[u64; 12]>::builder().chunk_capacity(capacity);
-            builder.epochs(3).pages(pages).try_build().ok()
+            builder.epochs(EPOCHS).pages(pages).try_build().ok()
         };
         serves_what_a_new_one_would(name, bytes, build);
     }

@@ -12,11 +12,11 @@ use crate::raw::report::Report;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
 use crate::slab::cell::{CellPtr, Place};
-use crate::slab::cells::{Cells, SlabMemory, claim};
+use crate::slab::cells::{SlabMemory, claim};
 #[cfg(doc)]
 use crate::slab::header;
 use crate::slab::header::SlabHeader;
-use crate::slab::shape::stamp_all;
+use crate::slab::shape::{Shape, stamp_all};
 use crate::slab::slot::{Slot, VacantSlot};
 use crate::slab::{Memory, TrackedSlab, sent};
 
@@ -136,7 +136,8 @@ impl Bounded {
         unsafe { self.header.cast::<BoundedHeader>().as_ref() }
     }
 
-    /// Takes a free cell of a lazy slab when the stack is empty.
+    /// Makes a cell free when the stack is empty: one that was returned, or one of a lazy slab that
+    /// was never used.
     ///
     /// # Errors
     ///
@@ -144,17 +145,16 @@ impl Bounded {
     ///
     /// # Safety
     ///
-    /// The memory was made for cells of `T`.
+    /// The memory was made for cells of this shape.
     #[cold]
     #[inline(never)]
-    unsafe fn claim_fresh<T>(&self) -> Result<Place<T>, Option<AllocError>> {
-        // SAFETY: the memory was made for cells of `T` (precondition).
-        if sent::refill::<T, _>(unsafe { Cells::new(self) }) {
-            return claim(self).ok_or(None);
+    unsafe fn free_some(&self, shape: &Shape) -> Result<(), Option<AllocError>> {
+        // SAFETY: the memory was made for cells of this shape (precondition).
+        if unsafe { sent::refill(self, shape) } {
+            return Ok(());
         }
-        self.refill::<T>()
-            .inspect_err(|_| self.refusals.set(self.refusals.get() + 1))?;
-        claim(self).ok_or(None)
+        // SAFETY: as above.
+        unsafe { self.refill(shape) }.inspect_err(|_| self.refusals.set(self.refusals.get() + 1))
     }
 
     /// Pushes a few fresh cells on the empty stack.
@@ -162,14 +162,21 @@ impl Bounded {
     /// # Errors
     ///
     /// `None` if no cell is fresh; an error if the system refuses memory.
-    fn refill<T>(&self) -> Result<(), Option<AllocError>> {
-        let count = CellPtr::<T>::REFILL.min(self.body().header.fresh());
+    ///
+    /// # Safety
+    ///
+    /// The memory was made for cells of this shape.
+    unsafe fn refill(&self, shape: &Shape) -> Result<(), Option<AllocError>> {
+        let count = shape.refill.min(self.body().header.fresh());
         if count == 0 {
             return Err(None);
         }
-        let cells = self.stamp_fresh::<T>(count, false)?;
-        // SAFETY: just stamped, fresh so far, and room for every cell.
-        unsafe { self.body().header.stack.refill(cells.map(Some)) };
+        // SAFETY: of this shape (precondition); just stamped, fresh so far, and room for every
+        // cell.
+        unsafe {
+            let cells = self.stamp_fresh(shape, count, false)?;
+            self.body().header.stack.refill(cells.map(Some));
+        }
         self.body().header.remove_fresh(count);
         Ok(())
     }
@@ -180,14 +187,19 @@ impl Bounded {
     /// # Errors
     ///
     /// If the system refuses; nothing has changed then.
-    fn stamp_fresh<T>(
+    ///
+    /// # Safety
+    ///
+    /// The memory was made for cells of this shape.
+    unsafe fn stamp_fresh(
         &self,
+        shape: &Shape,
         count: usize,
         touch: bool,
-    ) -> Result<impl DoubleEndedIterator<Item = NonNull<u8>> + use<T>, AllocError> {
+    ) -> Result<impl DoubleEndedIterator<Item = NonNull<u8>> + use<>, AllocError> {
         let body = self.body();
         let (first, end) = (self.bound.get(), self.bound.get() + count);
-        let size = CellPtr::<T>::SIZE;
+        let size = shape.layout.size();
         body.cells.commit(end * size)?;
         let stack = &body.header.stack;
         stack.commit_ahead(end)?;
@@ -204,7 +216,7 @@ impl Bounded {
         // SAFETY: those cells are committed, and not in use.
         unsafe {
             let key = |local| Key::from_raw(first as u32 + local);
-            stamp_all::<T>(start, count, key);
+            shape.stamp_all(start, count, key);
             self.bound.set(end);
             Ok(chunk::cells(start, size, count))
         }
@@ -214,16 +226,19 @@ impl Bounded {
     ///
     /// # Safety
     ///
-    /// The memory was made for cells of `T`.
-    unsafe fn prepare<T>(&self, slots: usize) -> Result<(), AllocError> {
+    /// The memory was made for cells of this shape.
+    unsafe fn prepare(&self, shape: &Shape, slots: usize) -> Result<(), AllocError> {
         let header = &self.body().header;
         let count = slots
             .saturating_sub(header.stack.depth())
             .min(header.fresh());
         if count > 0 {
-            let cells = self.stamp_fresh::<T>(count, true)?;
-            // SAFETY: just stamped, fresh so far, and room for every cell.
-            unsafe { header.stack.push_below(count, cells.map(Some)) };
+            // SAFETY: of this shape (precondition); just stamped, fresh so far, and room for every
+            // cell.
+            unsafe {
+                let cells = self.stamp_fresh(shape, count, true)?;
+                header.stack.push_below(count, cells.map(Some));
+            }
             header.remove_fresh(count);
         }
         Ok(())
@@ -233,12 +248,14 @@ impl Bounded {
     ///
     /// # Safety
     ///
-    /// The memory was made for cells of `T`, and no one walks over them.
-    unsafe fn release_tail<T>(&mut self) {
-        let size = CellPtr::<T>::SIZE;
+    /// The memory was made for cells of this shape, and no one walks over them.
+    unsafe fn release_tail(&mut self, shape: &Shape) {
+        let size = shape.layout.size();
         let mut end = self.bound.get();
-        // SAFETY: `end` is at most the bound, so the cell before it is stamped.
-        while end > 0 && unsafe { self.cell::<T>(Key::from_raw(end as u32 - 1)).is_free() } {
+        // SAFETY: the index is below the bound, so the cell is stamped.
+        let is_free =
+            |index| unsafe { shape.is_free(self.cell_of(shape, Key::from_raw(index as u32))) };
+        while end > 0 && is_free(end - 1) {
             end -= 1;
         }
         let body = self.body();
@@ -279,6 +296,11 @@ unsafe impl SlabMemory for Bounded {
         CellPtr::new(unsafe { self.cells.add(key.index() * CellPtr::<T>::SIZE) })
     }
 
+    unsafe fn cell_of(&self, shape: &Shape, key: Key) -> NonNull<u8> {
+        // SAFETY: as in `cell`.
+        unsafe { self.cells.add(key.index() * shape.layout.size()) }
+    }
+
     #[inline(always)]
     fn row_end(&self, _: Key) -> usize {
         self.bound.get()
@@ -287,7 +309,8 @@ unsafe impl SlabMemory for Bounded {
     #[inline(always)]
     unsafe fn claim_when_empty<T>(&self) -> Result<Place<T>, Option<AllocError>> {
         // SAFETY: the memory was made for cells of `T` (precondition).
-        unsafe { self.claim_fresh() }
+        unsafe { self.free_some(const { &Shape::of::<T>() })? };
+        claim(self).ok_or(None)
     }
 
     fn memory(&self) -> Report {
@@ -407,7 +430,7 @@ impl<T> TrackedSlab<T, Bounded> {
     pub fn prepare(&self, slots: usize) -> Result<(), AllocError> {
         self.free_returned();
         // SAFETY: the memory was made for cells of `T`.
-        unsafe { self.memory.prepare::<T>(slots) }
+        unsafe { self.memory.prepare(const { &Shape::of::<T>() }, slots) }
     }
 
     /// Frees the memory after the last slot in use: whole [system pages](crate::memory::Pages) that
@@ -436,7 +459,7 @@ impl<T> TrackedSlab<T, Bounded> {
         self.free_returned();
         // SAFETY: the memory was made for cells of `T`; an exclusive borrow, so
         // no iterator is there.
-        unsafe { self.memory.release_tail::<T>() };
+        unsafe { self.memory.release_tail(const { &Shape::of::<T>() }) };
     }
 
     /// Creates a slab that is never dropped, for a static or for the whole program.

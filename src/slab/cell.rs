@@ -99,7 +99,7 @@ impl<T> CellPtr<T> {
     } else {
         0
     };
-    const VALUE_OFFSET: usize = if Self::VALUE_FIRST {
+    pub(super) const VALUE_OFFSET: usize = if Self::VALUE_FIRST {
         0
     } else {
         size_of::<Stamp>().next_multiple_of(align_of::<T>())
@@ -226,7 +226,7 @@ impl<T> CellPtr<T> {
     }
 
     /// Whether the place of a value has room for a link of any word.
-    const HAS_WIDE_LINK: bool = Self::ROOM >= size_of::<Word>();
+    pub(super) const HAS_WIDE_LINK: bool = Self::ROOM >= size_of::<Word>();
 
     /// How the numbers of cells share words on the return stack, for cells with the indices
     /// that `packing` is for.
@@ -256,35 +256,6 @@ impl<T> CellPtr<T> {
                 place.cast::<u32>().write(below.narrow());
             }
         }
-    }
-
-    /// Returns the link of a cell that another thread returned.
-    ///
-    /// # Safety
-    ///
-    /// The cell is allocated, and its link was written.
-    #[inline(always)]
-    pub(crate) unsafe fn read_link(self) -> Word {
-        // SAFETY: the cell is allocated, and `write_link` wrote a link of this width there
-        // (precondition).
-        unsafe {
-            let place = self.0.add(Self::VALUE_OFFSET);
-            if Self::HAS_WIDE_LINK {
-                place.cast::<Word>().read_unaligned()
-            } else {
-                Word::of_narrow(place.cast::<u32>().read())
-            }
-        }
-    }
-
-    /// Whether the cell is free.
-    ///
-    /// # Safety
-    ///
-    /// The cell is allocated and stamped.
-    pub(crate) unsafe fn is_free(self) -> bool {
-        // SAFETY: the cell is stamped (precondition); by `stamp-apart` the borrow meets no other.
-        unsafe { self.stamp().as_ref().state.get() == State::FREE }
     }
 }
 
@@ -1004,7 +975,7 @@ impl<T> Live<'_, T> {
 mod tests {
     use super::*;
     use crate::raw::chunk;
-    use crate::slab::shape::stamp_all;
+    use crate::slab::shape::{Shape, stamp_all};
 
     #[repr(align(64))]
     struct Line;
@@ -1076,7 +1047,7 @@ mod tests {
             let cells = chunk::cells(block.start(), CellPtr::<Value>::SIZE, 5);
             for (index, cell) in cells.map(CellPtr::<Value>::new).enumerate() {
                 assert_eq!(cell.key().index(), 8 + index);
-                assert!(cell.is_free());
+                assert!(Shape::of::<Value>().is_free(cell.start()));
             }
         }
     }

@@ -6,6 +6,7 @@ use core::ptr::NonNull;
 
 use super::cell::{CellPtr, Live, Place};
 use super::header::SlabHeader;
+use super::shape::Shape;
 use crate::error::AllocError;
 use crate::key::Key;
 use crate::raw::report::Report;
@@ -44,6 +45,14 @@ pub unsafe trait SlabMemory {
     /// The key is below the bound, and the memory has cells of `T`.
     #[doc(hidden)]
     unsafe fn cell<T>(&self, key: Key) -> CellPtr<T>;
+
+    /// Returns the start of the cell of a key, like [`cell`](Self::cell), to cold code.
+    ///
+    /// # Safety
+    ///
+    /// The key is below the bound, and the memory has cells of this shape.
+    #[doc(hidden)]
+    unsafe fn cell_of(&self, shape: &Shape, key: Key) -> NonNull<u8>;
 
     /// Returns the end of the keys from `key` on whose cells follow each other in memory.
     #[doc(hidden)]

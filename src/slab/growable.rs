@@ -15,6 +15,7 @@ use crate::slab::growth::ahead::Ahead;
 use crate::slab::growth::growable_header::GrowableHeader;
 use crate::slab::growth::table::Chunks;
 use crate::slab::header::{self, SlabHeader};
+use crate::slab::shape::Shape;
 use crate::slab::slot::{Slot, VacantSlot};
 use crate::slab::{Memory, TrackedSlab};
 
@@ -139,6 +140,14 @@ unsafe impl SlabMemory for Growable {
         // SAFETY: the key is below the bound (precondition), which is that of the chunks
         // that the header has now.
         unsafe { self.chunks.get().cell(key) }
+    }
+
+    unsafe fn cell_of(&self, shape: &Shape, key: Key) -> NonNull<u8> {
+        // SAFETY: as in `cell`. A slab that has a cell has a header, made by `growable_header`.
+        unsafe {
+            let grain = (self.header.get().cast::<GrowableHeader>().as_ref()).grain();
+            (self.chunks.get()).start(key, grain, shape.layout.size())
+        }
     }
 
     #[inline(always)]

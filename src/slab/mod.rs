@@ -51,6 +51,7 @@ use crate::raw::report::Report;
 use crate::slab::cell::Place;
 use crate::slab::cells::{Cells, SlabMemory, claim, look};
 use crate::slab::header::SlabHeader;
+use crate::slab::shape::Shape;
 use crate::slab::slot::{Slot, VacantSlot};
 use crate::stats::Stats;
 #[cfg(doc)]
@@ -564,7 +565,9 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.cells().header().free() == 0 && !sent::refill(self.cells())
+        // SAFETY: the memory was made for cells of `T`.
+        self.cells().header().free() == 0
+            && !unsafe { sent::refill(&self.memory, const { &Shape::of::<T>() }) }
     }
 }
 

@@ -34,6 +34,7 @@ use core::ptr::NonNull;
 use super::cell::{CellPtr, Live, Place};
 use super::cells::{Cells, SlabMemory};
 use super::header::{self, SlabHeader};
+use super::shape::Shape;
 use super::state::State;
 use crate::key::{Key, MAX_SLOTS};
 use crate::raw::packed::{Packing, Word};
@@ -161,27 +162,62 @@ pub(crate) const BATCH: usize = 16;
 
 /// Frees some returned cells for an insertion that found no free cell. Returns `true` if it freed
 /// any.
-pub(crate) fn refill<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> bool {
-    free_returned(cells, BATCH) > 0
+///
+/// # Safety
+///
+/// The memory has cells of this shape.
+#[inline(always)]
+pub(super) unsafe fn refill<M: SlabMemory>(memory: &M, shape: &Shape) -> bool {
+    // SAFETY: the memory has cells of this shape (precondition).
+    unsafe { free_returned_to(memory, shape, BATCH) > 0 }
 }
 
 /// Returns the state of a cell that has refused access. If the cell was sent, returned cells are
 /// freed first: the answer must not depend on when the slab last looked.
+#[inline]
+pub(crate) fn look_again<T, M: SlabMemory>(cells: Cells<'_, T, M>, cell: Live<'_, T>) -> State {
+    // SAFETY: the memory has cells of `T`, of which this is one.
+    unsafe { look_again_at(cells.memory(), const { &Shape::of::<T>() }, cell.start()) }
+}
+
+/// Does what [`look_again`] does.
+///
+/// # Safety
+///
+/// The memory has cells of this shape, of which one that is stamped starts at `cell`.
 #[cold]
 #[inline(never)]
-pub(crate) fn look_again<T, M: SlabMemory>(cells: Cells<'_, T, M>, cell: Live<'_, T>) -> State {
-    if cell.state().is_sent() {
-        free_returned(cells, usize::MAX);
+unsafe fn look_again_at<M: SlabMemory>(memory: &M, shape: &Shape, cell: NonNull<u8>) -> State {
+    // SAFETY: of this shape (precondition); no user code runs, so the cell stays (`live-by-key`).
+    unsafe {
+        if shape.state(cell).is_sent() {
+            free_returned_to(memory, shape, usize::MAX);
+        }
+        shape.state(cell)
     }
-    cell.state()
 }
 
 /// Frees cells that were returned without a value, at most `most`, and returns their number.
 #[inline]
 pub(crate) fn free_returned<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
-    match cells.header().returns() {
-        Some(returns) => free_taken(cells, returns, most),
-        None => 0,
+    // SAFETY: the memory has cells of `T`.
+    unsafe { free_returned_to(cells.memory(), const { &Shape::of::<T>() }, most) }
+}
+
+/// Does what [`free_returned`] does.
+///
+/// # Safety
+///
+/// The memory has cells of this shape.
+#[inline(always)]
+unsafe fn free_returned_to<M: SlabMemory>(memory: &M, shape: &Shape, most: usize) -> usize {
+    // SAFETY: the header of a `SlabMemory` is allocated as long as the memory is borrowed, which
+    // has cells of this shape (precondition).
+    unsafe {
+        match memory.header().as_ref().returns() {
+            Some(returns) => free_taken(memory, shape, returns, most),
+            None => 0,
+        }
     }
 }
 
@@ -304,10 +340,21 @@ pub(super) fn close_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
     }
 }
 
+/// Frees cells that were returned without a value, at most `most`, and returns their number.
+///
+/// # Safety
+///
+/// The memory has cells of this shape, and `returns` is its header's.
 #[cold]
 #[inline(never)]
-fn free_taken<T, M: SlabMemory>(cells: Cells<'_, T, M>, returns: &Returns, most: usize) -> usize {
-    let header = cells.header();
+unsafe fn free_taken<M: SlabMemory>(
+    memory: &M,
+    shape: &Shape,
+    returns: &Returns,
+    most: usize,
+) -> usize {
+    // SAFETY: the header of a `SlabMemory` is allocated as long as the memory is borrowed.
+    let header = unsafe { memory.header().as_ref() };
     let mut freed = 0;
     while freed < most {
         if header.taken().is_empty() {
@@ -317,7 +364,8 @@ fn free_taken<T, M: SlabMemory>(cells: Cells<'_, T, M>, returns: &Returns, most:
             }
             header.keep_taken(taken);
         }
-        freed += free_up_to(cells, most - freed);
+        // SAFETY: the memory has cells of this shape (precondition).
+        freed += unsafe { free_up_to(memory, shape, most - freed) };
     }
     freed
 }
@@ -326,21 +374,40 @@ fn free_taken<T, M: SlabMemory>(cells: Cells<'_, T, M>, returns: &Returns, most:
 /// count themselves out. Returns their number, an upper limit: some may have done so already. No
 /// user code runs.
 pub(super) fn close<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> usize {
-    let header = cells.header();
-    if let Some(returns) = header.returns() {
-        free_up_to(cells, usize::MAX);
-        header.keep_taken(returns.close());
-        free_up_to(cells, usize::MAX);
+    // SAFETY: the memory has cells of `T`.
+    unsafe { close_shape(cells.memory(), const { &Shape::of::<T>() }) }
+}
+
+/// Does what [`close`] does.
+///
+/// # Safety
+///
+/// The memory has cells of this shape.
+unsafe fn close_shape<M: SlabMemory>(memory: &M, shape: &Shape) -> usize {
+    // SAFETY: the header of a `SlabMemory` is allocated as long as the memory is borrowed, which
+    // has cells of this shape (precondition).
+    unsafe {
+        let header = memory.header().as_ref();
+        if let Some(returns) = header.returns() {
+            free_up_to(memory, shape, usize::MAX);
+            header.keep_taken(returns.close());
+            free_up_to(memory, shape, usize::MAX);
+        }
+        if let Some(retired) = header.retired() {
+            retired.forget_owner();
+        }
+        header.sent()
     }
-    if let Some(retired) = header.retired() {
-        retired.forget_owner();
-    }
-    header.sent()
 }
 
 /// Frees cells of the header's list of returned cells, at most `most`, and returns their number.
-fn free_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
-    let header = cells.header();
+///
+/// # Safety
+///
+/// The memory has cells of this shape.
+unsafe fn free_up_to<M: SlabMemory>(memory: &M, shape: &Shape, most: usize) -> usize {
+    // SAFETY: the header of a `SlabMemory` is allocated as long as the memory is borrowed.
+    let header = unsafe { memory.header().as_ref() };
     header.note_peak();
     let mut taken = header.taken();
     let mut left = most;
@@ -349,16 +416,17 @@ fn free_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
             return None;
         }
         // SAFETY: it was sent, so it is a cell of this slab, which has not been freed.
-        let cell = |number| unsafe { cells.memory().cell::<T>(Key::from_raw(number)) };
+        let cell = |number| unsafe { memory.cell_of(shape, Key::from_raw(number)) };
         // SAFETY: the link of such a cell was written before the word above it was pushed
         // (`link-at-value`).
-        let link = |number| unsafe { cell(number).read_link() };
+        let link = |number| unsafe { shape.read_link(cell(number)) };
         let (number, rest) = taken.next(header.packing(), link)?;
         taken = rest;
         left -= 1;
-        // SAFETY: the slab keeps it allocated (`cell-stays`).
-        unsafe { cells.place(cell(number)).live() }.set_state(State::FREE);
-        Some(cell(number).start())
+        let cell = cell(number);
+        // SAFETY: the slab keeps it allocated (`cell-stays`); its handle has moved the value out.
+        unsafe { shape.set_free(cell) };
+        Some(cell)
     };
     // SAFETY: the handle and the value are gone, and this is the slab's thread. The slab is not
     // closed before this returns. So the cell is free before any other code runs, and was not on
@@ -373,10 +441,11 @@ fn free_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
 /// Returns the number of cells on the header's two lists; each of them was sent.
 #[cfg(any(test, fuzzing))]
 pub(super) fn taken<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> usize {
-    // SAFETY: it was sent, so it is a cell of this slab, which has not been freed.
-    let cell = |number| unsafe { cells.memory().cell::<T>(Key::from_raw(number)) };
-    // SAFETY: the link of such a cell was written before it was pushed (`link-at-value`).
-    let link = |number| unsafe { cell(number).read_link() };
+    let shape = &Shape::of::<T>();
+    // SAFETY: it was sent, so it is a cell of this slab, which has not been freed. The link of such
+    // a cell was written before it was pushed (`link-at-value`).
+    let link =
+        |number| unsafe { shape.read_link(cells.memory().cell_of(shape, Key::from_raw(number))) };
     let header = cells.header();
     let next_returned = |list: Word| list.next(header.packing(), link);
     count(cells, header.taken(), next_returned)

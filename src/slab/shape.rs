@@ -6,6 +6,7 @@ use core::ptr::NonNull;
 
 use crate::key::Key;
 use crate::raw::chunk;
+use crate::raw::packed::Word;
 use crate::slab::cell::CellPtr;
 use crate::slab::state::{Stamp, State};
 
@@ -23,11 +24,19 @@ pub(crate) unsafe fn stamp_all<T>(start: NonNull<u8>, slots: usize, key: impl Fn
 
 /// What cold code needs to know of a type of cells. It takes this instead of the type of the
 /// values, and so is compiled once in a program.
+#[expect(
+    missing_debug_implementations,
+    reason = "only public for a sealed trait"
+)]
 #[derive(Clone, Copy)]
-pub(crate) struct Shape {
+pub struct Shape {
     /// The layout of a cell; its size is the distance from one cell to the next.
     pub(crate) layout: Layout,
     stamp_offset: usize,
+    value_offset: usize,
+    has_wide_link: bool,
+    /// See [`CellPtr::REFILL`].
+    pub(super) refill: usize,
 }
 
 impl Shape {
@@ -35,6 +44,9 @@ impl Shape {
         Shape {
             layout: CellPtr::<T>::LAYOUT,
             stamp_offset: CellPtr::<T>::STAMP_OFFSET,
+            value_offset: CellPtr::<T>::VALUE_OFFSET,
+            has_wide_link: CellPtr::<T>::HAS_WIDE_LINK,
+            refill: CellPtr::<T>::REFILL,
         }
     }
 
@@ -83,13 +95,50 @@ impl Shape {
         unsafe { self.stamp(cell).as_ref() }.key()
     }
 
+    /// Returns the state of a cell.
+    ///
+    /// # Safety
+    ///
+    /// A stamped cell of this shape starts at `cell`.
+    pub(super) unsafe fn state(self, cell: NonNull<u8>) -> State {
+        // SAFETY: the cell is stamped (precondition); by `stamp-apart` the borrow meets no other.
+        unsafe { self.stamp(cell).as_ref() }.state.get()
+    }
+
     /// Returns whether a cell is free.
     ///
     /// # Safety
     ///
     /// A stamped cell of this shape starts at `cell`.
     pub(crate) unsafe fn is_free(self, cell: NonNull<u8>) -> bool {
+        // SAFETY: as in `state`.
+        unsafe { self.state(cell) == State::FREE }
+    }
+
+    /// Makes a cell free.
+    ///
+    /// # Safety
+    ///
+    /// A stamped cell of this shape starts at `cell`, and has no value and no holder.
+    pub(super) unsafe fn set_free(self, cell: NonNull<u8>) {
         // SAFETY: the cell is stamped (precondition); by `stamp-apart` the borrow meets no other.
-        unsafe { self.stamp(cell).as_ref() }.state.get() == State::FREE
+        unsafe { self.stamp(cell).as_ref() }.state.set(State::FREE);
+    }
+
+    /// Reads the link of a returned cell, in the place of its value.
+    ///
+    /// # Safety
+    ///
+    /// A cell of this shape starts at `cell`, and [`CellPtr::write_link`] wrote its link.
+    pub(super) unsafe fn read_link(self, cell: NonNull<u8>) -> Word {
+        // SAFETY: a link of this width is there (precondition).
+        unsafe {
+            let place = cell.add(self.value_offset);
+            if self.has_wide_link {
+                place.cast::<Word>().read_unaligned()
+            } else {
+                Word::of_narrow(place.cast::<u32>().read())
+            }
+        }
     }
 }

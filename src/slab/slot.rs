@@ -566,12 +566,17 @@ impl<T> Slot<T> {
     #[inline(never)]
     #[track_caller]
     pub(crate) fn refuse(&self, operation: &str) -> ! {
-        panic!(
-            "Slot::{operation} was refused for the value at {:?}: {}",
-            self.key(),
-            self.live().state().why_refused()
-        )
+        refuse(operation, self.key(), self.live().state())
     }
+}
+
+/// Panics with the key of a slot, and the reason.
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn refuse(operation: &str, key: Key, state: State) -> ! {
+    let reason = state.why_refused();
+    panic!("Slot::{operation} was refused for the value at {key:?}: {reason}")
 }
 
 /// Drops the value, or dooms it if it is borrowed. A slot without a value frees its cell.

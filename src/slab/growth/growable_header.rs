@@ -45,11 +45,12 @@ use crate::slab::growth::table::LooseChunks;
 #[cfg(any(doc, test))]
 use crate::slab::header;
 use crate::slab::header::SlabHeader;
+use crate::slab::shape::Shape;
 
 /// The header is first, so that a pointer to it is also a pointer to the whole.
 #[repr(C)]
 pub(crate) struct GrowableHeader {
-    header: SlabHeader,
+    pub(super) header: SlabHeader,
     next_fresh: Cell<usize>,
     /// Fresh cells from this key on are not ready yet (`ready-fresh`).
     ready_to: Cell<usize>,
@@ -469,15 +470,25 @@ impl GrowableHeader {
         }
     }
 
+    /// See [`grain`](super::table::grain).
+    pub(crate) fn grain(&self) -> u32 {
+        self.table.borrow().grain()
+    }
+
     /// Returns the next fresh cell, stamped, and whether this call stamped it. The cell does not
     /// pass through the stack, which is empty then: keys are used in ascending order.
+    ///
+    /// # Safety
+    ///
+    /// The slab has cells of this shape.
     #[inline(always)]
-    pub(crate) fn take_fresh<T>(&self) -> Option<(NonNull<u8>, bool)> {
+    pub(crate) unsafe fn take_fresh(&self, shape: Shape) -> Option<(NonNull<u8>, bool)> {
         let key = self.next_fresh.get();
         if key == self.ready_to.get() && !self.make_ready() {
             return None;
         }
-        let (cell, stamped) = self.table.borrow_mut().stamp_next::<T>(key);
+        // SAFETY: of this shape (precondition).
+        let (cell, stamped) = unsafe { self.table.borrow_mut().stamp_next(key, shape) };
         self.next_fresh.set(key + 1);
         self.header.remove_fresh(1);
         Some((cell, stamped))

@@ -21,16 +21,16 @@ use crate::key::MAX_SLOTS;
 use crate::raw::chunk;
 use crate::raw::memory::{self, Block};
 use crate::slab::cell::{CellPtr, Place};
-use crate::slab::cells::Cells;
 use crate::slab::growable::Growable;
 #[cfg(feature = "std")]
 use crate::slab::growth::ahead::Ahead;
 use crate::slab::growth::growable_header::{Array, GrowableHeader, Supplies};
 use crate::slab::growth::table::ChunkShape;
 use crate::slab::header::{close, unallocated};
+use crate::slab::shape::Shape;
 #[cfg(feature = "std")]
 use crate::slab::shape::stamp_all;
-use crate::slab::{TrackedSlab, claim, sent};
+use crate::slab::{TrackedSlab, sent};
 #[cfg(doc)]
 use crate::{Builder, Slot};
 
@@ -217,29 +217,35 @@ impl Growable {
     pub(super) unsafe fn try_claim_by_growing<T>(&self) -> Result<Place<T>, AllocError> {
         // SAFETY: the memory was made for cells of `T` (precondition).
         unsafe {
-            let returned = sent::refill::<T, _>(Cells::new(self));
-            match if returned {
-                claim(self)
-            } else {
-                self.claim_fresh()
-            } {
-                Some(place) => Ok(place),
-                None => self
-                    .try_claim_of_new_chunk()
-                    .inspect_err(|_| self.refusals.set(self.refusals.get() + 1)),
-            }
+            let is_returned = sent::refill(self, const { &Shape::of::<T>() });
+            let cell = match is_returned {
+                true => self.header.get().as_ref().stack.pop(),
+                false => self.claim_fresh(const { Shape::of::<T>() }),
+            };
+            let cell = match cell {
+                Some(cell) => cell,
+                None => self.try_claim_of_new_chunk(const { &ChunkShape::of::<T>() })?,
+            };
+            Ok(Place::new(CellPtr::new(cell), self.header.get()))
         }
     }
 
     /// Takes a fresh cell, if there is one.
+    ///
+    /// # Safety
+    ///
+    /// The memory was made for cells of this shape.
     #[inline(always)]
-    fn claim_fresh<T>(&self) -> Option<Place<T>> {
+    unsafe fn claim_fresh(&self, shape: Shape) -> Option<NonNull<u8>> {
         if self.header.get() == unallocated() {
             return None;
         }
-        // SAFETY: made by `growable_header`, and allocated while the slab lives.
-        let body = unsafe { self.header.get().cast::<GrowableHeader>().as_ref() };
-        let (cell, stamped) = body.take_fresh::<T>()?;
+        // SAFETY: made by `growable_header`, and allocated while the slab lives; of this shape
+        // (precondition).
+        let (cell, stamped) = unsafe {
+            let body = self.header.get().cast::<GrowableHeader>().as_ref();
+            body.take_fresh(shape)?
+        };
         if stamped {
             // One more key has a cell; the cells of the other keys stay. Field by field: a copy
             // of all three fields would wait for the store of the last one.
@@ -248,32 +254,43 @@ impl Growable {
             chunks.unstamped -= 1;
             self.chunks.set(chunks);
         }
-        Some(Place::new(CellPtr::new(cell), self.header.get()))
+        Some(cell)
     }
 
     /// Takes a free cell when no cell is on the stack and none is fresh: adds a chunk.
     ///
     /// # Safety
     ///
-    /// The `impl`'s.
+    /// The memory was made for these cells.
     #[cold]
     #[inline(never)]
-    unsafe fn try_claim_of_new_chunk<T>(&self) -> Result<Place<T>, AllocError> {
+    unsafe fn try_claim_of_new_chunk(&self, cells: &ChunkShape) -> Result<NonNull<u8>, AllocError> {
         let mut refusal = None;
-        loop {
+        let error = loop {
             // The allocator may use the slab. So look for a free cell after
             // each call, even after a refusal.
-            let header = self.growable_header(const { ChunkShape::of::<T>() })?;
-            if let Some(place) = claim(self).or_else(|| self.claim_fresh()) {
-                return Ok(place);
+            let header = match self.growable_header(*cells) {
+                Ok(header) => header,
+                Err(error) => break error,
+            };
+            // SAFETY: `growable_header` made it, and it stays until the slab is dropped; of these
+            // cells (precondition).
+            let cell = unsafe {
+                let stack = &header.as_ref().header.stack;
+                stack.pop().or_else(|| self.claim_fresh(cells.shape))
+            };
+            if let Some(cell) = cell {
+                return Ok(cell);
             }
             if let Some(error) = refusal {
-                return Err(error);
+                break error;
             }
             let (built, result) = self.grow(header, 1, false);
             self.stalls.set(self.stalls.get() + usize::from(built));
             refusal = result.err();
-        }
+        };
+        self.refusals.set(self.refusals.get() + 1);
+        Err(error)
     }
 
     /// # Safety

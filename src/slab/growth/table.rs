@@ -43,7 +43,7 @@ use crate::raw::packed::Packing;
 use crate::raw::source::Source;
 use crate::raw::touch::{PAGE, touch};
 use crate::slab::cell::CellPtr;
-use crate::slab::shape::{Shape, stamp_all};
+use crate::slab::shape::Shape;
 
 /// The part of the table that a slab keeps in itself, to find the cell of a key without the header.
 #[derive(Clone, Copy)]
@@ -71,16 +71,23 @@ impl Chunks {
     /// has not changed since these were asked for.
     #[inline(always)]
     pub(crate) unsafe fn cell<T>(self, key: Key) -> CellPtr<T> {
+        // SAFETY: of cells of `T` (precondition).
+        CellPtr::new(unsafe { self.start(key, const { grain::<T>() }, CellPtr::<T>::SIZE) })
+    }
+
+    /// The start of the cell of a key.
+    ///
+    /// # Safety
+    ///
+    /// Those of [`cell`](Self::cell), for the [`grain`] and the size of its cells.
+    #[inline(always)]
+    pub(crate) unsafe fn start(self, key: Key, grain: u32, size: usize) -> NonNull<u8> {
         // SAFETY: by `table-entries` and `grain-shift` the table has an entry
         // for the key's grain, and its chunk a cell at that distance from its
         // origin.
         unsafe {
-            let origin = self
-                .origins
-                .add(key.index() >> const { grain::<T>() })
-                .read();
-            let start = origin.wrapping_add(key.index().wrapping_mul(CellPtr::<T>::SIZE));
-            CellPtr::new(NonNull::new_unchecked(start))
+            let origin = self.origins.add(key.index() >> grain).read();
+            NonNull::new_unchecked(origin.wrapping_add(key.index().wrapping_mul(size)))
         }
     }
 }
@@ -118,7 +125,7 @@ pub(crate) const fn grain<T>() -> u32 {
 /// The cells of a table, without the type of their values.
 #[derive(Clone, Copy)]
 pub(crate) struct ChunkShape {
-    shape: Shape,
+    pub(super) shape: Shape,
     /// See [`grain`].
     grain: u32,
     /// How numbers of cells share words on the return stack.
@@ -463,16 +470,27 @@ impl ChunkTable {
         end
     }
 
+    /// See [`grain`].
+    pub(super) fn grain(&self) -> u32 {
+        self.cells.grain
+    }
+
     /// Returns the cell with this key, which is free, and whether this call stamped it: it does if
     /// the cell is the next one without a stamp.
+    ///
+    /// # Safety
+    ///
+    /// The chunks have cells of this shape.
+    // It takes the shape: where the compiler knows that, the size is a constant.
     #[inline(always)]
-    pub(super) fn stamp_next<T>(&mut self, key: usize) -> (NonNull<u8>, bool) {
-        let cell = self.place_of::<T>(key);
+    pub(super) unsafe fn stamp_next(&mut self, key: usize, shape: Shape) -> (NonNull<u8>, bool) {
+        debug_assert!(shape.layout == self.cells.shape.layout);
+        let cell = self.place_at(key, shape.layout.size());
         let stamped = self.unstamped > 0;
         if stamped {
             debug_assert!(key == self.chunks().bound);
             // SAFETY: by `table-entries` that cell of the last chunk is not in use.
-            unsafe { stamp_all::<T>(cell, 1, |_| Key::from_raw(key as u32)) };
+            unsafe { shape.stamp_all(cell, 1, |_| Key::from_raw(key as u32)) };
             self.unstamped -= 1;
         }
         (cell, stamped)
@@ -523,13 +541,7 @@ impl ChunkTable {
         self.place_at(key, self.cells.shape.layout.size())
     }
 
-    /// The same, in a table for cells of `T`, whose size the compiler knows.
-    #[inline(always)]
-    fn place_of<T>(&self, key: usize) -> NonNull<u8> {
-        debug_assert!(CellPtr::<T>::SIZE == self.cells.shape.layout.size());
-        self.place_at(key, CellPtr::<T>::SIZE)
-    }
-
+    /// The same, for cells of this size.
     #[inline(always)]
     fn place_at(&self, key: usize, size: usize) -> NonNull<u8> {
         let number = key >> self.shift;
@@ -881,11 +893,13 @@ mod tests {
             [2, 3].map(|key| key_at(&table, key).is_none()),
             [false, true]
         );
-        let (first, stamped) = table.stamp_next::<u8>(2);
+        // SAFETY: made of cells of `u8`.
+        let (first, stamped) = unsafe { table.stamp_next(2, Shape::of::<u8>()) };
         assert!(!stamped && first == cell(&table, 2).start());
         assert_eq!(table.filled_to(), 3);
         assert_eq!(table.make_ready(3..4, 0), 4);
-        let (second, stamped) = table.stamp_next::<u8>(3);
+        // SAFETY: made of cells of `u8`.
+        let (second, stamped) = unsafe { table.stamp_next(3, Shape::of::<u8>()) };
         assert!(!stamped && second == cell(&table, 3).start());
         assert_eq!(key_at(&table, 3).into_raw(), 3);
         assert_eq!(table.filled_to(), FILLED);

@@ -143,6 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(each_run, ignore = "weekly")]
     fn freed_indices_are_used_again_the_lowest_first() {
         let table = Table::new(0, &Source::GLOBAL);
         let insert = |record: usize| {

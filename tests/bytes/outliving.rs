@@ -193,7 +193,7 @@ fn chain(arenas: &[ByteArena], count: u64) -> Known {
 /// their chains is freed with the last of them.
 #[test]
 fn chains_of_arenas_that_are_dropped_at_any_time_give_all_memory_back() {
-    for number in 0..amount(300, 3) {
+    for number in 0..amount(300, 1) {
         seed(number);
         let source = Counted::new();
         let build = |_| {

@@ -21,6 +21,7 @@ fn fill<R: References>(arena: &ByteArena<R>, size: usize, most: usize) -> Vec<Bu
 
 /// Larger ones were refused for good, with half of the region free.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn buffers_of_one_class_that_came_and_went_leave_room_for_larger_ones() {
     let builder = || {
         let builder = ByteArena::builder().chunk_bytes(1024);
@@ -122,6 +123,7 @@ fn a_chunk_that_is_taken_over_gives_the_headers_of_its_former_class_back() {
 
 /// A request looks for memory in rounds, and each of them freed 64 chunks.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_refused_request_frees_a_bounded_number_of_chunks() {
     fn frees_64<R: References>(builder: &Builder<ByteArena<R>>) {
         let source = Counted::new();

@@ -209,6 +209,7 @@ fn natural_alignment(size: usize) -> usize {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_chunk_that_another_class_takes_over_is_aligned_for_it() {
     let sizes = [64, 512, 1024, 4096, 8192];
     for chunk_bytes in [100, 3 << 10, 5 << 10, 9 << 10] {

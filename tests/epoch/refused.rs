@@ -24,6 +24,7 @@ fn remove_all(bytes: &EpochBytes, keys: Vec<EpochKey>) {
 
 /// Larger ones were refused for good, with half of the region free.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn buffers_of_one_class_that_came_and_went_leave_room_for_larger_ones() {
     let builder = EpochBytes::builder().chunk_bytes(1024).largest(48 << 10);
     let bytes = builder.pages(region(96 << 10).pages()).build();
@@ -67,6 +68,7 @@ fn slabs_without_options_serve_from_a_region_that_is_smaller_than_a_chunk() {
 
 /// One request freed 87,382 chunks.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_request_at_a_limit_frees_a_bounded_number_of_chunks() {
     let chunks = amount(2000, 300);
     let builder = EpochBytes::builder().chunk_bytes(64).largest(1 << 14);
@@ -95,6 +97,7 @@ fn a_request_at_a_limit_frees_a_bounded_number_of_chunks() {
 
 /// A request looks for memory in rounds, and each of them freed 64 chunks.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_refused_request_frees_a_bounded_number_of_chunks() {
     let count = amount(2000, 300);
     let source = Counted::new();

@@ -118,6 +118,7 @@ fn full_of_small_chunks(chunks: usize) -> ByteArena {
 
 /// One request freed 87,382 chunks.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_request_at_a_limit_frees_and_looks_at_a_bounded_number_of_chunks() {
     let chunks = amount(20_000, 400);
     // The memory of few chunks, and of many.

@@ -14,6 +14,7 @@ done
 cargo clippy --package flatslab-benches --package engine_record --all-targets --release \
     --features engine_record/allocators,flatslab-benches/full -- -D warnings
 cargo clippy --package flatslab --examples --profile test -- -D warnings
-cargo clippy --package flatslab --lib --tests --no-default-features --features alloc -- -D warnings
+cargo clippy --package flatslab --lib --tests --no-default-features \
+    --features tracked,arenas,threads -- -D warnings
 cargo clippy --package flatslab --all-targets --no-default-features -- -D warnings
 cargo clippy --manifest-path ci/bare_metal/Cargo.toml --target "$bare_metal" -- -D warnings

@@ -27,7 +27,17 @@ for i in "${!features[@]}"; do
     done
 done
 check "${features[@]}"
-cargo build --package flatslab --lib --no-default-features --features alloc --target "$bare_metal"
+cargo build --package flatslab --lib --no-default-features --features tracked,arenas,threads \
+    --target "$bare_metal"
+
+# Each choice of families has its tests and examples without a warning, and its documentation too.
+for families in alloc std tracked arenas threads tracked,arenas tracked,threads arenas,threads; do
+    echo "== families: $families"
+    RUSTFLAGS="-D warnings" cargo check --quiet --package flatslab --all-targets \
+        --no-default-features --features "$families"
+    RUSTDOCFLAGS="-D warnings" cargo doc --quiet --package flatslab --no-deps \
+        --no-default-features --features "$families"
+done
 
 # Linked: an rlib may name an allocator that it does not have.
 link() {
@@ -61,8 +71,10 @@ unset CARGO_PROFILE_RELEASE_OPT_LEVEL
 # The tests that need no allocator pass without one.
 cargo test --package flatslab --no-default-features --lib --test '*'
 if [ -n "${FLATSLAB_WEEKLY:-}" ]; then
-    cargo test --package flatslab --no-default-features --features alloc --lib --test '*' \
-        -- --skip exploration --skip programs
+    for families in alloc tracked arenas threads tracked,arenas,threads; do
+        cargo test --package flatslab --no-default-features --features "$families" \
+            --lib --test '*' -- --skip exploration --skip programs
+    done
 fi
 
 # And what features add. What takes longest has nothing to do with them.

@@ -8,7 +8,7 @@ rustup toolchain list | grep "^$version" >/dev/null ||
     missing "Rust $version" "rustup toolchain install $version --profile minimal"
 cargo "+$version" check --package flatslab
 cargo "+$version" check --package flatslab --lib --no-default-features
-cargo "+$version" check --package flatslab --lib --no-default-features --features alloc
+cargo "+$version" check --package flatslab --lib --no-default-features --features tracked,arenas,threads
 cargo "+$version" check --package flatslab --lib --all-features
 # What `cargo test` compiles. That it links, and that what is generic can be compiled for
 # each type, is no matter of the compiler's age: for the weekly run, as is the harness of

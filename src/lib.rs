@@ -191,22 +191,44 @@
 //! Without any feature the crate has [`pool::PoolStorage`] and
 //! [`KeySlabStorage`](key_slab::KeySlabStorage), whose containers need no allocator, and [`Key`]s.
 //!
+//! A program that must review what it uses leaves families out: `default-features = false`, and the
+//! features of those that it has. [`KeySlab`], [`pool`] and [`memory`] come with `alloc`.
+//!
 //! | feature | adds |
 //! |---|---|
+//! | `tracked` (default; enables `alloc`) | slabs with handles, and with borrows that are tracked: [`Slab`], [`BoundedSlab`] and their guards |
+//! | `arenas` (default; enables `alloc`) | [`bump`], [`bytes`] and [`epoch`] |
+//! | `threads` (default; enables `alloc`) | [`sync`]: [`SendSlot`](sync::SendSlot) needs `tracked` too, [`SharedRing`](sync::SharedRing) `arenas` and `std` |
 //! | `std` (default; enables `alloc`) | [spare chunks](Builder::spare_chunks) built by a thread, [`sync::SharedRing`], [`memory::Region`], `std::io::Write` and `read_from` for buffers and ring entries; a [`SendSlot`](sync::SendSlot) that is dropped on its slab's thread frees its slot at once |
-//! | `alloc` | all other containers and modules |
+//! | `alloc` | [`KeySlab`] and its relatives, pools that allocate, [`memory`], [`Builder`] |
 //! | `serde` (enables `alloc`) | snapshots of [`KeySlab`] and [`BoundedKeySlab`], and serialization of their keys |
 //! | `os-memory` (enables `std`) | huge pages, locked memory and memory nodes, and slabs that grow in place, on Linux |
 //! | `allocator-api2` (enables `alloc`) | [`PageAllocator`](memory::PageAllocator) for your own collections, [`FromAllocator`](memory::FromAllocator) to use your allocator in the slabs; `&Arena` is an allocator |
-//! | `zerocopy` (enables `alloc`) | typed views of buffers |
-//! | `bytes` (enables `alloc`) | the traits of the crate `bytes` for buffers, and conversion into its `Bytes` |
-//! | `intrusive-collections` (enables `alloc`) | [`SlotBox`]es and [`PoolBox`](pool::PoolBox)es in the lists and trees of the crate `intrusive-collections` ([`intrusive`], [`slab_adapter!`]) |
+//! | `zerocopy` (enables `arenas`) | typed views of buffers |
+//! | `bytes` (enables `arenas`) | the traits of the crate `bytes` for buffers, and conversion into its `Bytes` |
+//! | `intrusive-collections` (enables `tracked`) | [`SlotBox`]es and [`PoolBox`](pool::PoolBox)es in the lists and trees of the crate `intrusive-collections` ([`intrusive`], [`slab_adapter!`]) |
 //! | `stats` | figures that take time to count: the references to buffers, in [`bytes::Stats`], and the peaks of tracked slabs and pools, in [`Stats`] |
-//! | `track` | the place in the code where each value of an epoch slab was inserted |
+//! | `track` (enables `arenas`) | the place in the code where each value of an epoch slab was inserted |
 #![cfg_attr(not(test), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(rustdoc::all, missing_debug_implementations)]
 #![cfg_attr(not(test), warn(clippy::disallowed_types))]
+#![cfg_attr(
+    not(all(feature = "tracked", feature = "arenas", feature = "threads")),
+    allow(dead_code, reason = "a family that is left out uses it")
+)]
+#![cfg_attr(
+    not(all(
+        feature = "tracked",
+        feature = "arenas",
+        feature = "threads",
+        feature = "std"
+    )),
+    allow(
+        rustdoc::broken_intra_doc_links,
+        reason = "it leads to what is left out"
+    )
+)]
 
 #[cfg(any(feature = "alloc", test))]
 extern crate alloc;
@@ -219,18 +241,24 @@ extern crate self as flatslab;
 
 #[cfg(feature = "alloc")]
 mod builder;
-#[cfg(feature = "alloc")]
+#[cfg(feature = "arenas")]
 pub mod bump;
-#[cfg(feature = "alloc")]
+#[cfg(feature = "arenas")]
 pub mod bytes;
 #[cfg(all(test, feature = "alloc"))]
 #[path = "../tests/common/mod.rs"]
 mod common;
-#[cfg(feature = "alloc")]
+#[cfg(feature = "arenas")]
 pub mod epoch;
 mod error;
 // Its pages speak of all families.
-#[cfg(all(any(doc, doctest), feature = "std"))]
+#[cfg(all(
+    any(doc, doctest),
+    feature = "std",
+    feature = "tracked",
+    feature = "arenas",
+    feature = "threads"
+))]
 pub mod guide;
 #[cfg(feature = "intrusive-collections")]
 #[cfg_attr(docsrs, doc(cfg(feature = "intrusive-collections")))]
@@ -241,10 +269,10 @@ pub mod key_slab;
 pub mod memory;
 pub mod pool;
 mod raw;
-#[cfg(feature = "alloc")]
+#[cfg(feature = "tracked")]
 mod slab;
 mod stats;
-#[cfg(feature = "alloc")]
+#[cfg(feature = "threads")]
 pub mod sync;
 #[doc(hidden)]
 pub mod unsizing;
@@ -268,30 +296,30 @@ pub use key::{Key, KeyError};
 pub use key_slab::KeySlab;
 #[doc(inline)]
 pub use key_slab::{BoundedKeySlab, GenKey, PlainSlab};
-#[cfg(feature = "alloc")]
+#[cfg(feature = "tracked")]
 pub use slab::bounded::{Bounded, BoundedSlab};
-#[cfg(feature = "alloc")]
+#[cfg(feature = "tracked")]
 pub use slab::dyn_slot_box::DynSlotBox;
-#[cfg(feature = "alloc")]
+#[cfg(feature = "tracked")]
 pub use slab::growable::{Growable, Slab};
-#[cfg(feature = "alloc")]
+#[cfg(feature = "tracked")]
 pub use slab::guard::{MappedRef, MappedRefMut};
-#[cfg(feature = "alloc")]
+#[cfg(feature = "tracked")]
 pub use slab::guard::{Ref, RefMut};
-#[cfg(feature = "alloc")]
+#[cfg(feature = "tracked")]
 pub use slab::iter::{Drain, Iter, IterMut, Keys, TryIter, TryIterMut};
-#[cfg(feature = "alloc")]
+#[cfg(feature = "tracked")]
 pub use slab::keyed::{SlabUntrackedAccessor, UntrackedAccessor};
-#[cfg(feature = "alloc")]
+#[cfg(feature = "tracked")]
 pub use slab::slot::Slot;
-#[cfg(feature = "alloc")]
+#[cfg(feature = "tracked")]
 pub use slab::slot::VacantSlot;
-#[cfg(feature = "alloc")]
+#[cfg(feature = "tracked")]
 pub use slab::slot_box::SlotBox;
-#[cfg(feature = "alloc")]
+#[cfg(feature = "tracked")]
 pub use slab::{Memory, TrackedSlab};
 pub use stats::{Figure, FigureKind, Stats};
 
-#[cfg(all(doctest, feature = "alloc"))]
+#[cfg(all(doctest, feature = "tracked", feature = "arenas", feature = "threads"))]
 #[doc = include_str!("../README.md")]
 mod readme {}

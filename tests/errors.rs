@@ -4,6 +4,7 @@
 //!
 //! With `FLATSLAB_WRITE=1` and all features the file is written first. The limits that it names are
 //! those of pointers of 64 bits.
+#![cfg(all(feature = "tracked", feature = "arenas", feature = "threads"))]
 #![cfg(all(feature = "std", target_pointer_width = "64", not(miri), not(loom)))]
 
 use std::any::Any;

@@ -1,7 +1,7 @@
 //! Where two threads meet, each meeting by itself: small enough for an interpreter to try many
 //! orders of what they do (`ci/miri.sh`).
 
-#![cfg(feature = "alloc")]
+#![cfg(all(feature = "tracked", feature = "arenas", feature = "threads"))]
 
 #[path = "sync/counted.rs"]
 mod counted;

@@ -1,6 +1,6 @@
 //! The figures of each container, and what they count.
 
-#![cfg(feature = "alloc")]
+#![cfg(all(feature = "tracked", feature = "arenas", feature = "threads"))]
 // Other tests make the same accesses to memory.
 #![cfg(not(each_run))]
 

@@ -78,7 +78,7 @@ use core::cell::{Cell, UnsafeCell};
 use core::ptr::NonNull;
 
 use super::RequestError;
-use super::numbers::{Directory, NO_PAGE, NUMBER_BITS, Serials};
+use super::numbers::{Directory, NO_PAGE, Number, Serials};
 use super::references::{References, Tallies};
 use super::sizes::{ClassSizes, Sizes};
 use crate::error::{AllocError, SizeError};
@@ -1005,32 +1005,6 @@ impl<R: References> Chunk<R> {
             (state, state),
             "chunk-counted"
         );
-    }
-}
-
-/// The number of a header in the directory.
-///
-/// Three bytes, so that the fourth is a place of its own: the arena's thread reads the number of
-/// a header while another thread, which has the buffer, writes the fourth (`all-initialised`).
-#[derive(Clone, Copy)]
-struct Number([u8; NUMBER_BYTES]);
-
-/// Bytes of a number.
-const NUMBER_BYTES: usize = 3;
-
-const _: () = assert!(NUMBER_BITS as usize == 8 * NUMBER_BYTES);
-
-impl Number {
-    fn new(number: u32) -> Self {
-        let [low, middle, high, rest] = number.to_le_bytes();
-        debug_assert!(rest == 0);
-        Number([low, middle, high])
-    }
-
-    #[inline(always)]
-    fn get(self) -> u32 {
-        let Number([low, middle, high]) = self;
-        u32::from_le_bytes([low, middle, high, 0])
     }
 }
 

@@ -181,7 +181,7 @@ pub use buf::{Buf, BufMut};
 pub use chain::{Parts, SharedError};
 pub use loc::{Loc, LocError};
 pub use references::{Atomic, Local, References};
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "threads"))]
 pub(crate) use ring::RingOptions;
 pub use ring::{Evicted, Ring, RingIter};
 pub use stats::{ClassStats, Stats};

@@ -30,6 +30,32 @@ use crate::raw::source::Source;
 /// Bits of a number.
 pub(super) const NUMBER_BITS: u32 = 24;
 
+/// The number of a header in the directory.
+///
+/// Three bytes, so that the fourth is a place of its own: the arena's thread reads the number of
+/// a header while another thread, which has the buffer, writes the fourth (`all-initialised`).
+#[derive(Clone, Copy)]
+pub(super) struct Number([u8; NUMBER_BYTES]);
+
+/// Bytes of a number.
+const NUMBER_BYTES: usize = 3;
+
+const _: () = assert!(NUMBER_BITS as usize == 8 * NUMBER_BYTES);
+
+impl Number {
+    pub(super) fn new(number: u32) -> Self {
+        let [low, middle, high, rest] = number.to_le_bytes();
+        debug_assert!(rest == 0);
+        Number([low, middle, high])
+    }
+
+    #[inline(always)]
+    pub(super) fn get(self) -> u32 {
+        let Number([low, middle, high]) = self;
+        u32::from_le_bytes([low, middle, high, 0])
+    }
+}
+
 /// Bits of the place within a page. A chunk of one buffer takes a page too, so with more bits the
 /// number of such chunks would be smaller; with fewer bits a chunk of many buffers takes more
 /// entries.

@@ -22,27 +22,31 @@
 //! | `this_thread.rs` | a number for each thread | `returns.rs`; rings of two threads |
 //! | `atomic.rs` | atomics and threads, or loom's | whatever shares memory between threads |
 
+#[cfg_attr(
+    not(all(feature = "tracked", feature = "arenas", feature = "threads")),
+    allow(unused_imports, reason = "each family has its own")
+)]
 pub(crate) mod atomic;
 #[cfg(feature = "alloc")]
 pub(crate) mod chunk;
-#[cfg(feature = "alloc")]
+#[cfg(any(feature = "arenas", feature = "threads"))]
 pub(crate) mod copy;
 #[cfg(feature = "alloc")]
 pub(crate) mod deque;
-#[cfg(feature = "alloc")]
+#[cfg(any(feature = "arenas", feature = "threads"))]
 pub(crate) mod filling;
 pub(crate) mod held;
 #[cfg(feature = "alloc")]
 pub(crate) mod memory;
-#[cfg(feature = "alloc")]
+#[cfg(any(feature = "tracked", feature = "arenas"))]
 pub(crate) mod packed;
 pub(crate) mod pages;
 pub(crate) mod poison;
-#[cfg(feature = "alloc")]
+#[cfg(feature = "arenas")]
 pub(crate) mod refused;
 #[cfg(feature = "alloc")]
 pub(crate) mod report;
-#[cfg(feature = "alloc")]
+#[cfg(any(feature = "tracked", feature = "arenas"))]
 pub(crate) mod returns;
 #[cfg(feature = "alloc")]
 pub(crate) mod row;
@@ -50,7 +54,7 @@ pub(crate) mod row;
 pub(crate) mod source;
 #[cfg(feature = "alloc")]
 pub(crate) mod stack;
-#[cfg(feature = "alloc")]
+#[cfg(any(feature = "tracked", feature = "arenas", feature = "threads"))]
 pub(crate) mod this_thread;
 pub(crate) mod touch;
 #[cfg(all(test, loom))]

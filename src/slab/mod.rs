@@ -36,7 +36,7 @@ pub(crate) mod shape;
 pub(crate) mod slot;
 pub(crate) mod slot_box;
 pub(crate) mod state;
-#[cfg(test)]
+#[cfg(all(test, feature = "threads"))]
 mod tests;
 pub(crate) mod walk;
 

@@ -184,8 +184,9 @@
 // `send_slot.rs`: values that other threads drop; `shared_slab/`: the slab that threads share;
 // `spsc/`, `shared_ring.rs`: the rings of two threads, and of many.
 
+#[cfg(feature = "tracked")]
 mod send_slot;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "arenas"))]
 mod shared_ring;
 #[cfg(target_has_atomic = "64")]
 mod shared_slab;
@@ -193,8 +194,9 @@ mod spsc;
 
 use core::fmt;
 
+#[cfg(feature = "tracked")]
 pub use send_slot::SendSlot;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "arenas"))]
 pub use shared_ring::{SharedFrame, SharedRing};
 #[cfg(target_has_atomic = "64")]
 pub use shared_slab::{Iter, SharedKey, SharedRef, SharedSlab};

@@ -1,7 +1,7 @@
 //! The slabs and arenas under a global allocator that fails, that uses the slab it serves,
 //! and that remembers what it gave.
 
-#![cfg(feature = "alloc")]
+#![cfg(all(feature = "tracked", feature = "arenas", feature = "threads"))]
 #![allow(
     clippy::large_enum_variant,
     clippy::result_large_err,

@@ -1,7 +1,7 @@
 //! Arenas, scopes, and the boxes and vectors in them. Each rule that keeps `src/bump`
 //! sound has a file here; many of the tests are holes that other arenas had.
 
-#![cfg(feature = "alloc")]
+#![cfg(feature = "arenas")]
 
 #[path = "../common/mod.rs"]
 mod common;

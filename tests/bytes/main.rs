@@ -1,7 +1,7 @@
 //! Byte arenas: buffers, positions, chains and rings. Each rule that keeps `src/bytes` sound
 //! has a file here.
 
-#![cfg(feature = "alloc")]
+#![cfg(feature = "arenas")]
 
 #[path = "../common/mod.rs"]
 mod common;

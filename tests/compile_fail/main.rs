@@ -31,6 +31,7 @@
 //! cargo alone. What optional dependencies are for stays in documentation tests, which cargo
 //! hands them to: `src/bytes/views.rs`, `src/bump/allocator.rs`.
 
+#![cfg(all(feature = "tracked", feature = "arenas", feature = "threads"))]
 #![cfg(all(feature = "std", not(any(miri, loom, sanitized))))]
 #![allow(
     unused,

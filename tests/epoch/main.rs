@@ -1,6 +1,6 @@
 //! Epoch slabs: values and buffers. Each rule that keeps `src/epoch` sound has a file here.
 
-#![cfg(feature = "alloc")]
+#![cfg(feature = "arenas")]
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -3,7 +3,7 @@
 //! The program in `from_nexus_slab_2` is run by `compat/tests`, because `nexus-slab` 2.x needs a newer
 //! compiler than this crate.
 
-#![cfg(feature = "alloc")]
+#![cfg(all(feature = "tracked", feature = "arenas", feature = "threads"))]
 // The crates that the programs come from are not this test's subject.
 #![cfg(not(miri))]
 

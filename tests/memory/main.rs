@@ -1,7 +1,7 @@
 //! The slabs in other memory than that of the global allocator: memory of the
 //! test's own, pages of the system, and memory that is only reserved.
 
-#![cfg(feature = "alloc")]
+#![cfg(all(feature = "tracked", feature = "arenas", feature = "threads"))]
 #![allow(
     clippy::large_enum_variant,
     clippy::result_large_err,

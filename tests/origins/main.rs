@@ -1,7 +1,7 @@
 //! What the documentation of the five systems that this crate descends from shows, written with
 //! the names that their users find here. A file each.
 
-#![cfg(feature = "alloc")]
+#![cfg(all(feature = "tracked", feature = "arenas", feature = "threads"))]
 
 mod arena;
 mod bytes;

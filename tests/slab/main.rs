@@ -1,7 +1,7 @@
 //! `BoundedSlab` and `Slab` by their public methods. The tests that look at
 //! their state are in `src/slab/tests/`.
 
-#![cfg(feature = "alloc")]
+#![cfg(feature = "tracked")]
 #![allow(
     clippy::large_enum_variant,
     clippy::result_large_err,

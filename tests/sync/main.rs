@@ -1,6 +1,6 @@
 //! Across threads: values that are sent, shared slabs, buffers and rings between threads.
 
-#![cfg(feature = "alloc")]
+#![cfg(all(feature = "tracked", feature = "arenas", feature = "threads"))]
 
 #[path = "../common/mod.rs"]
 mod common;

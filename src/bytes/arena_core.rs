@@ -22,15 +22,15 @@
 //!
 //! * `core-stays`: the core is at the start of a block, with its classes after it. It is valid
 //!   until the arena is dropped and no buffer is in use; then the last of these two events frees
-//!   it.
+//!   it. While it [waits](super::drop), the call for which it does counts as a buffer.
 //! * `bytes-limited`: each chunk is on a list of its class's. `bytes` is the sum of theirs, at most
 //!   `max_bytes`.
 //! * `closed-remaining`: once the arena is dropped, every class is closed, and no position holds a
 //!   reference. `remaining` is the number of buffers in use, or, where other threads count, of
-//!   classes that have some, and 1 more while the arena's drop runs.
+//!   classes that have some, and 1 more while the arena's drop runs, or the core waits.
 //! * `waits-once`: a core of one thread waits, if its arena is dropped and a call looks at what is
 //!   left of its chains, or will before it returns. It is on the list of that call alone, and
-//!   `remaining` is 1 more.
+//!   `remaining` is 1 more: for the first one the buffer, already free, with which the call began.
 //! * `links-counted`: of one thread, `links` is the number of its headers that have a link.
 //! * `read-again`: the only user code that runs in this family is that of an allocator or a source
 //!   of memory. After each call of it, everything that it may have changed is read again.
@@ -63,7 +63,8 @@
 //!   `filled` is [`FREE`]. *Mutable*: a `BufMut` has it, and nothing else. *Shared*: the count is
 //!   that of its references, which are `Buf`s, links, and references that positions hold. *Given
 //!   back*: without a reference, and stale. Where other threads count it is on its class's return
-//!   stack; on one thread it is left of a chain, and on the list of the core.
+//!   stack; on one thread it is left of a chain, and on the list of the core. One of a chain that is
+//!   being freed is on neither.
 //! * `bytes-filled`: only the arena's thread writes `filled`. The first `filled` bytes of a shared
 //!   header of one thread are initialised. No thread writes to the bytes of any shared header.
 //! * `no-cycle`: links make no cycle. `next` changes only while the header's one reference is
@@ -110,7 +111,7 @@ pub(super) struct ArenaCore<R: References> {
     pub(super) left: Cell<usize>,
     /// Links of its buffers, on one thread.
     pub(super) links: Cell<usize>,
-    /// The core that waits below this one, or this one if none does.
+    /// If this core waits, the one that waits below it, or this one if none does.
     pub(super) waiting: Cell<Option<NonNull<Self>>>,
     pub(super) chunk_bytes: usize,
     pub(super) chunk_alignment: usize,

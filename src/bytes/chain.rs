@@ -70,12 +70,13 @@ impl<T> core::error::Error for SharedError<T> {}
 /// positions still resolve to the bytes.
 ///
 /// If the arena of the buffers was dropped, the rest is freed by later drops of its other buffers,
-/// one for each, and all that is left by the last one, in O(n) for n buffers. A drop after which
-/// every buffer may be one that a link holds is taken for the last: chains that end in the same
-/// buffer, or in one of another arena, count as one for this. With [atomic](super::Atomic) counts
-/// each drop of a chain frees all of it, because a count of links would be written by all threads
-/// that link buffers. A program that cannot wait so long keeps the arena, or
-/// [takes](Buf::take_next) the chain apart, a few buffers at a time.
+/// one for each, and all that is left by the last one, in O(n) for n buffers. A call counts as the
+/// last if links may hold all other buffers after it: chains that end in the same buffer, or in one
+/// of another arena, count as one for this. Whatever gives up or links a buffer of that arena may be
+/// this call, also an allocation of another arena that goes on with a chain which leads there. With
+/// [atomic](super::Atomic) counts each drop of a chain frees all of it, because a count of links
+/// would be written by all threads that link buffers. A program that cannot wait so long keeps the
+/// arena, or [takes](Buf::take_next) the chain apart, a few buffers at a time.
 impl<R: References> Buf<R> {
     /// Returns another reference to the next buffer of the chain. O(1).
     ///
@@ -144,7 +145,8 @@ impl<R: References> Buf<R> {
         Ok(self.link()?.as_mut())
     }
 
-    /// Links this buffer to another, and returns the buffer that it was linked to. O(1).
+    /// Links this buffer to another, and returns the buffer that it was linked to. O(1), unless it
+    /// its arena was dropped, and it counts as the last call.
     ///
     /// The two buffers may be from different arenas.
     ///
@@ -167,7 +169,7 @@ impl<R: References> Buf<R> {
             Ok(link) => {
                 let replaced = link.replace(next);
                 if replaced.is_none() {
-                    ArenaCore::count_links(self.header(), 1);
+                    ArenaCore::linked(self.header());
                 }
                 Ok(replaced)
             }

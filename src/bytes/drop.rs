@@ -17,7 +17,9 @@
 //! dropped. If more are in use than there are links and buffers on the list, there is such a later
 //! drop, and the rest is left: each later drop frees one buffer of it, and all of it when the
 //! numbers say no more that another one follows. The numbers may say so too early, as two links may
-//! lead to one buffer, or to another arena, but never too late.
+//! lead to one buffer, or to another arena, but not too late: whatever makes a core's buffers in use
+//! fewer than its links and its list, a link too, looks at them. Otherwise of two cores each could
+//! wait for a drop that only the other's rest has.
 //!
 //! With atomic counts, chains of a dropped arena are freed at once: links are made and dropped by
 //! any thread, and a count of them would be written by all.
@@ -173,6 +175,36 @@ impl<R: References> ArenaCore<R> {
             // SAFETY: a header that is not free keeps its core, which this thread alone uses.
             let links = unsafe { &header.class().core().as_ref().links };
             links.set(links.get().wrapping_add_signed(change));
+        }
+    }
+
+    /// Notes that a header has got a link.
+    #[inline]
+    pub(super) fn linked(header: &Header<R>) {
+        Self::count_links(header, 1);
+        if !R::ATOMIC && header.class().is_closed() {
+            // SAFETY: a header that is not free keeps its core, which is closed.
+            unsafe { Self::linked_in_closed(header.class().core()) };
+        }
+    }
+
+    /// Frees what is left of a closed core if no other call may follow, after a link was added.
+    ///
+    /// # Safety
+    ///
+    /// The core is valid, closed and of one thread; a buffer of it is in use, and stays.
+    #[cold]
+    #[inline(never)]
+    unsafe fn linked_in_closed(core: NonNull<Self>) {
+        // SAFETY: valid (precondition). This call is counted as a buffer, which `free_left` subtracts.
+        unsafe {
+            let it = core.as_ref();
+            let is_left = !it.unfinished.get().is_empty() && it.waiting.get().is_none();
+            if is_left && !it.has_others(0) {
+                it.remaining
+                    .store(it.remaining.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+                Self::free_left(core);
+            }
         }
     }
 

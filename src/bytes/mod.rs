@@ -51,9 +51,9 @@
 //!
 //! A drop does a bounded amount of work: it frees at most 64 buffers of a [chain](Buf::set_next),
 //! and leaves the rest to later calls. The exceptions are the drop of an arena, and the last drop
-//! of a buffer whose arena was dropped, which take O(n) for n chunks. And the drop of a chain whose
-//! arena was dropped frees all of its buffers, up to one that has other references: there may be no
-//! later call to leave the rest to.
+//! of a buffer whose arena was dropped, which take O(n) for n chunks and for n buffers of
+//! [what is left](Buf::set_next) of its chains. With [`Atomic`] counts the drop of a chain whose
+//! arena was dropped frees all of its buffers, up to one that has other references.
 //!
 //! Rings for several threads are in [`sync`](crate::sync). No ring of the crate passes each entry
 //! to every reader: [how to do that](crate::sync#each-entry-to-every-reader).

@@ -23,7 +23,8 @@
 //!   lists of spare ones: by its index, that of those that every slab has, or of late ones. A late
 //!   one that is not owed may be freed.
 //! * `record-owed`: `spares >= owed`: one for each place of the ring that has no epoch, and one for
-//!   each epoch of the ring that could stay pinned when it is closed, because it has had a chunk.
+//!   each epoch of the ring that could stay pinned when it is closed, because it has a chunk, or
+//!   gets its first one.
 //!   So an advance needs no memory.
 
 #[cfg(any(test, fuzzing))]
@@ -571,6 +572,7 @@ impl RawEpochs {
             list.first.set(None);
         }
         record.chunks.set(0);
+        self.records.forget_replaced(record);
         if record.state.get() == EpochState::Pinned {
             self.records.end(record);
         }

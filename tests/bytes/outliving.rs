@@ -254,3 +254,36 @@ fn chains_of_arenas_that_are_dropped_at_any_time_give_all_memory_back() {
         source.expect_all_back();
     }
 }
+
+/// A chain that leads to this one after so many buffers that it is left.
+fn behind_many(filler: &ByteArena, next: Buf) -> Buf {
+    (0..64).fold(next, |next, _| {
+        let mut buf = filler.copy(b"fill");
+        buf.set_next(next).unwrap();
+        buf
+    })
+}
+
+/// A link looked at nothing: it made a buffer of the one arena the last but one of the other.
+#[test]
+fn of_two_dropped_arenas_none_waits_for_what_only_the_other_leads_to() {
+    let source = Counted::new();
+    let build = || {
+        let builder = ByteArena::builder().smallest(16).largest(16);
+        builder.chunk_bytes(1 << 10).pages(source.pages()).build()
+    };
+    let filler = ByteArena::new();
+    let (one, other) = (build(), build());
+    let [mut left, mut first, mut second] = [(); 3].map(|()| one.copy(b"one"));
+    let [mut head, mut middle, end, below] = [(); 4].map(|()| other.copy(b"other"));
+    drop((one, other));
+    left.set_next(below).unwrap();
+    drop(behind_many(&filler, left));
+    second.set_next(end).unwrap();
+    middle.set_next(second).unwrap();
+    first.set_next(middle).unwrap();
+    head.set_next(first).unwrap();
+    drop(behind_many(&filler, head));
+    drop(filler);
+    source.expect_all_back();
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flatslab::epoch::{EpochBytes, EpochKey, EpochSlab};
+use flatslab::epoch::{Epoch, EpochBytes, EpochKey, EpochSlab};
 use flatslab::memory::{Pages, Region};
 
 use crate::common::amount;
@@ -173,4 +173,35 @@ fn spare_records_of_epochs_make_way() {
     let before = bytes.stats().record_bytes;
     remove_all(&bytes, fill(&bytes, 20_000));
     assert!(bytes.stats().record_bytes < before / 2);
+}
+
+/// The records that had been set aside for cleared epochs of the ring lay in the middle.
+#[test]
+#[cfg_attr(each_run, ignore = "weekly")]
+fn cleared_epochs_leave_as_much_room_as_emptied_ones() {
+    for kib in 38..47 {
+        let serves = |empties: fn(&EpochBytes, Epoch, &[EpochKey])| {
+            let builder = EpochBytes::builder().chunk_bytes(4 << 10).largest(32 << 10);
+            let slab = builder.epochs(3).pages(region(kib << 10).pages()).build();
+            let epochs: Vec<_> = (0..3)
+                .map(|_| {
+                    slab.advance();
+                    let keys =
+                        (0..2).filter_map(|_| slab.try_copy_in(slab.current(), &[1; 4000]).ok());
+                    (slab.current(), keys.collect::<Vec<_>>())
+                })
+                .collect();
+            for (epoch, keys) in epochs {
+                empties(&slab, epoch, &keys);
+            }
+            slab.try_copy_in(slab.current(), &[2; 32 << 10]).is_ok()
+        };
+        assert!(serves(|slab, _, keys| keys
+            .iter()
+            .for_each(|&key| assert!(slab.remove(key)))));
+        assert!(
+            serves(|slab, epoch, _| assert!(slab.clear_epoch(epoch) <= 2)),
+            "{kib}"
+        );
+    }
 }

@@ -178,11 +178,10 @@ fn folder(test: &str) -> PathBuf {
 fn every_program_fails_as_marked() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = folder("families");
-    let library = [
-        "--crate-name=flatslab",
-        r#"--cfg=feature="std""#,
-        r#"--cfg=feature="alloc""#,
-    ];
+    let features = ["std", "alloc", "tracked", "arenas", "threads"];
+    let features = features.map(|name| format!(r#"--cfg=feature="{name}""#));
+    let mut library = vec!["--crate-name=flatslab"];
+    library.extend(features.iter().map(String::as_str));
     let (errors, _) = reported(&root.join("src/lib.rs"), &folder, &library);
     assert!(errors.is_empty(), "the crate does not compile: {errors:?}");
 

@@ -58,31 +58,23 @@ pub struct ArenaVec<'a, 's, T> {
 
 /// A reference that an [`ArenaVec`] can allocate from: `&'a Arena`, where `'s` is `'a`, or
 /// `&'a Scope<'s, '_>`. Sealed.
-pub trait InArena<'a, 's>: sealed::InArena<'a, 's> {}
-
-mod sealed {
-    use super::{Arena, Chunks, Scope};
-
+pub trait InArena<'a, 's> {
     /// The chunks, whose allocations stay (`vec-memory-stays`).
-    pub trait InArena<'a, 's> {
-        fn chunks(self) -> &'a Chunks;
-    }
+    #[doc(hidden)]
+    fn chunks(self) -> &'a Chunks;
+}
 
-    impl<'a> InArena<'a, 'a> for &'a Arena {
-        fn chunks(self) -> &'a Chunks {
-            &self.chunks
-        }
-    }
-
-    impl<'a, 's> InArena<'a, 's> for &'a Scope<'s, '_> {
-        fn chunks(self) -> &'a Chunks {
-            &self.arena.chunks
-        }
+impl<'a> InArena<'a, 'a> for &'a Arena {
+    fn chunks(self) -> &'a Chunks {
+        &self.chunks
     }
 }
 
-impl<'a> InArena<'a, 'a> for &'a Arena {}
-impl<'a, 's> InArena<'a, 's> for &'a Scope<'s, '_> {}
+impl<'a, 's> InArena<'a, 's> for &'a Scope<'s, '_> {
+    fn chunks(self) -> &'a Chunks {
+        &self.arena.chunks
+    }
+}
 
 impl<'a, 's, T> ArenaVec<'a, 's, T> {
     /// Creates an empty vector; allocates nothing.

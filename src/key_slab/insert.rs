@@ -100,14 +100,14 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[doc(alias("touch", "prefault", "warm_up"))]
     pub fn prepare(&mut self, slots: usize) -> Result<(), AllocError> {
         #[cfg(feature = "alloc")]
-        if !S::BOUNDED {
+        if !S::CAPACITY.is_fixed() {
             self.try_reserve_slots(slots)?;
         }
         let fresh = slots.saturating_sub(self.cells.len());
         let end = self.capacity().min(self.used.saturating_add(fresh));
         self.cells.touch(Self::CELL, self.used..end);
         self.touch_free(slots);
-        if S::BOUNDED && end == self.capacity() {
+        if S::CAPACITY.is_fixed() && end == self.capacity() {
             self.cells.set_touched();
         }
         Ok(())
@@ -185,7 +185,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             return Ok(unsafe { self.fill(index, value) });
         }
         if self.used == self.capacity() {
-            if S::BOUNDED {
+            if S::CAPACITY.is_fixed() {
                 self.tally.note_refusal();
                 return Err(refuse(None, Held::new(value)));
             }
@@ -251,7 +251,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         if let Some(place) = self.next_place() {
             return Ok(place);
         }
-        if !S::BOUNDED {
+        if !S::CAPACITY.is_fixed() {
             self.try_grow_to_insert(self.used + 1).map_err(Some)?;
             return self.next_place().ok_or(None);
         }
@@ -268,7 +268,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[cfg(feature = "alloc")]
     #[inline]
     fn try_grow(&mut self, slots: usize) -> Result<(), AllocError> {
-        debug_assert!(!S::BOUNDED && slots > self.capacity());
+        debug_assert!(!S::CAPACITY.is_fixed() && slots > self.capacity());
         // SAFETY: by `used-cells` the cells below `used` are initialised, and no others.
         unsafe { self.cells.try_grow(Self::CELL, self.used, slots)? };
         self.cells.note_growth();

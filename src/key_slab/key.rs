@@ -23,10 +23,23 @@ use crate::key::{Key, MAX_SLOTS};
     label = "not a key type",
     note = "use `Key`, `GenKey` or a type that `key_type!` declares"
 )]
-pub trait SlabKey: Parts {}
+pub trait SlabKey: Copy + Eq + Hash + fmt::Debug {
+    /// The type of the cells for these keys.
+    #[doc(hidden)]
+    type Cell<T>: Cell<T>;
 
-#[diagnostic::do_not_recommend]
-impl<K: Parts> SlabKey for K {}
+    /// Returns the index of the slot; for a key of no slot, an index past the end of every slab.
+    #[doc(hidden)]
+    fn index(self) -> usize;
+
+    /// Returns the version of the value; 0 if keys have none.
+    #[doc(hidden)]
+    fn version(self) -> u32;
+
+    /// Creates the key of a slot and of an odd version.
+    #[doc(hidden)]
+    fn new(index: usize, version: u32, _: Inside) -> Self;
+}
 
 /// The key types with generations: [`GenKey`], and those that [`key_type!`](crate::key_type)
 /// declares around it.
@@ -40,41 +53,20 @@ impl<K: Parts> SlabKey for K {}
     label = "a key type with generations is required",
     note = "use `GenKey`, or a type that `key_type!(struct Name(GenKey))` declares"
 )]
-pub trait GenerationKey: SlabKey + sealed::Generations {}
+pub trait GenerationKey: SlabKey {
+    #[doc(hidden)]
+    fn seal(_: Inside);
+}
 
-#[diagnostic::do_not_recommend]
-impl<K: SlabKey + sealed::Generations> GenerationKey for K {}
-
-pub(crate) mod sealed {
-    use super::{Cell, Hash, fmt};
-
+mod sealed {
     /// A type that cannot be named outside the crate, so that only the crate creates keys: a bound
-    /// on [`SlabKey`](super::SlabKey) lets generic code call the functions below.
+    /// on [`SlabKey`](super::SlabKey) lets generic code call its hidden functions.
     #[derive(Clone, Copy, Debug)]
     pub struct Inside;
-
-    /// Keys whose cells have versions.
-    pub trait Generations {}
-
-    /// The numbers of a key, and the type of the cells for it.
-    pub trait Parts: Copy + Eq + Hash + fmt::Debug {
-        type Cell<T>: Cell<T>;
-
-        /// Returns the index of the slot; for a key of no slot, an index past the end of every
-        /// slab.
-        fn index(self) -> usize;
-
-        /// Returns the version of the value; 0 if keys have none.
-        fn version(self) -> u32;
-
-        /// Creates the key of a slot and of an odd version.
-        fn new(index: usize, version: u32, _: Inside) -> Self;
-    }
 }
 pub(super) use sealed::Inside;
-use sealed::Parts;
 
-impl Parts for Key {
+impl SlabKey for Key {
     type Cell<T> = Bare<T>;
 
     #[inline(always)]
@@ -262,7 +254,7 @@ impl fmt::Display for GenKey {
     }
 }
 
-impl Parts for GenKey {
+impl SlabKey for GenKey {
     type Cell<T> = Versioned<T>;
 
     #[inline(always)]
@@ -286,7 +278,9 @@ impl Parts for GenKey {
     }
 }
 
-impl sealed::Generations for GenKey {}
+impl GenerationKey for GenKey {
+    fn seal(_: Inside) {}
+}
 
 /// A key type of the caller's own, around [`Key`] or [`GenKey`]; implemented by
 /// [`key_type!`](crate::key_type). The trait is safe to implement: only
@@ -294,15 +288,15 @@ impl sealed::Generations for GenKey {}
 /// same each time.
 #[doc(hidden)]
 pub trait NamedKey: Copy + Eq + Hash + fmt::Debug {
-    type Inner: Parts;
+    type Inner: SlabKey;
 
     fn from_inner(inner: Self::Inner) -> Self;
     fn into_inner(self) -> Self::Inner;
 }
 
 #[diagnostic::do_not_recommend]
-impl<N: NamedKey> Parts for N {
-    type Cell<T> = <N::Inner as Parts>::Cell<T>;
+impl<N: NamedKey> SlabKey for N {
+    type Cell<T> = <N::Inner as SlabKey>::Cell<T>;
 
     #[inline(always)]
     fn index(self) -> usize {
@@ -321,7 +315,9 @@ impl<N: NamedKey> Parts for N {
 }
 
 #[diagnostic::do_not_recommend]
-impl<N: NamedKey<Inner: sealed::Generations>> sealed::Generations for N {}
+impl<N: NamedKey<Inner: GenerationKey>> GenerationKey for N {
+    fn seal(_: Inside) {}
+}
 
 /// Serializes the bits of the key, as a number.
 #[cfg(feature = "serde")]

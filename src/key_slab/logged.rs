@@ -190,7 +190,7 @@ impl<T: Copy, K: SlabKey, S: Storage> Undo for PlainSlab<T, K, S> {
     }
 
     fn stamped(&self) -> usize {
-        if S::BOUNDED {
+        if S::CAPACITY.is_fixed() {
             self.capacity()
         } else {
             self.used
@@ -305,7 +305,7 @@ impl<T: Copy, K: SlabKey, S: Storage> LoggedSlab<T, K, S> {
                 let version = unsafe { slab.place(index).as_ref().version() };
                 self.log.try_log(index, version, None)
             }
-            None if S::BOUNDED && slab.used == slab.capacity() => Ok(()),
+            None if S::CAPACITY.is_fixed() && slab.used == slab.capacity() => Ok(()),
             None => self.log.try_stamp_fresh(slab.used, slab.used + 1),
         }
     }
@@ -355,7 +355,7 @@ impl<T: Copy, K: SlabKey, S: Storage> LoggedSlab<T, K, S> {
     /// assert!(slab.try_reserve(usize::MAX).is_err());
     /// ```
     pub fn try_reserve(&mut self, additional: usize) -> Result<(), AllocError> {
-        if !S::BOUNDED {
+        if !S::CAPACITY.is_fixed() {
             self.slab.try_reserve_slots(additional)?;
         } else if self.slab.free_slots() < additional {
             let capacity = self.slab.capacity();

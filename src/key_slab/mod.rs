@@ -142,18 +142,33 @@ pub use snapshot::Restore;
 /// The kind of memory of a [`PlainSlab`]: [`Growable`], [`Bounded`] or [`InStorage`].
 ///
 /// This trait is sealed.
-pub trait Storage: sealed::Kind {}
+#[expect(
+    private_interfaces,
+    reason = "sealed: no one else can name the constant's type"
+)]
+pub trait Storage {
+    #[doc(hidden)]
+    const CAPACITY: CapacityKind;
+}
+
+/// What a capacity does when it is full.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CapacityKind {
+    Fixed,
+    Grows,
+}
+
+impl CapacityKind {
+    #[inline(always)]
+    const fn is_fixed(self) -> bool {
+        matches!(self, CapacityKind::Fixed)
+    }
+}
 
 /// A kind of memory with a fixed capacity: [`Bounded`] or [`InStorage`].
 ///
 /// This trait is sealed.
 pub trait FixedStorage: Storage {}
-
-mod sealed {
-    pub trait Kind {
-        const BOUNDED: bool;
-    }
-}
 
 /// The memory of a [`BoundedKeySlab`]: a fixed capacity.
 #[derive(Debug)]
@@ -167,24 +182,23 @@ pub struct InStorage<'s>(PhantomData<&'s ()>);
 #[derive(Debug)]
 pub enum Growable {}
 
-impl Storage for Bounded {}
-impl Storage for Growable {}
-impl Storage for InStorage<'_> {}
+#[expect(private_interfaces, reason = "as above")]
+impl Storage for Bounded {
+    const CAPACITY: CapacityKind = CapacityKind::Fixed;
+}
+
+#[expect(private_interfaces, reason = "as above")]
+impl Storage for InStorage<'_> {
+    const CAPACITY: CapacityKind = CapacityKind::Fixed;
+}
+
+#[expect(private_interfaces, reason = "as above")]
+impl Storage for Growable {
+    const CAPACITY: CapacityKind = CapacityKind::Grows;
+}
 
 impl FixedStorage for Bounded {}
 impl FixedStorage for InStorage<'_> {}
-
-impl sealed::Kind for Bounded {
-    const BOUNDED: bool = true;
-}
-
-impl sealed::Kind for InStorage<'_> {
-    const BOUNDED: bool = true;
-}
-
-impl sealed::Kind for Growable {
-    const BOUNDED: bool = false;
-}
 
 /// Values of one type under stable keys, accessed by plain references: the generic type of
 /// [`KeySlab`] and [`BoundedKeySlab`].
@@ -444,7 +458,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             peak: Some(self.used),
             refusals: Some(self.tally.refusals().into()),
             #[cfg(feature = "alloc")]
-            growths: (!S::BOUNDED).then(|| self.cells.growths().into()),
+            growths: (!S::CAPACITY.is_fixed()).then(|| self.cells.growths().into()),
             retired: Some(self.retired as usize),
             ..Stats::new(
                 self.len(),
@@ -910,14 +924,14 @@ impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 impl<T: Clone, K: SlabKey, S: Storage> Clone for PlainSlab<T, K, S> {
     #[track_caller]
     fn clone(&self) -> Self {
-        let capacity = if S::BOUNDED {
+        let capacity = if S::CAPACITY.is_fixed() {
             self.capacity()
         } else {
             self.used
         };
         match Self::try_with_exact_capacity(capacity, self.cells.source(), self.cells.to_range()) {
             Ok(mut clone) => {
-                if S::BOUNDED && self.cells.is_touched() {
+                if S::CAPACITY.is_fixed() && self.cells.is_touched() {
                     clone.cells.touch(Self::CELL, self.used..capacity);
                     clone.cells.set_touched();
                 }
@@ -933,7 +947,7 @@ impl<T: Clone, K: SlabKey, S: Storage> Clone for PlainSlab<T, K, S> {
     /// the slab has the values that were cloned before; if it needed other memory, it is unchanged.
     #[track_caller]
     fn clone_from(&mut self, source: &Self) {
-        let is_enough = if S::BOUNDED {
+        let is_enough = if S::CAPACITY.is_fixed() {
             self.capacity() == source.capacity()
         } else {
             self.capacity() >= source.used

@@ -112,7 +112,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 
     /// Allocates memory up to this slot, if it takes a value of this version.
     fn reach(&mut self, index: usize, version: u32) -> Result<(), Refusal> {
-        let limit = if S::BOUNDED {
+        let limit = if S::CAPACITY.is_fixed() {
             self.capacity()
         } else {
             MAX_SLOTS
@@ -126,7 +126,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             return Err(out_of_range);
         }
         self.admits(index, version)?;
-        if S::BOUNDED {
+        if S::CAPACITY.is_fixed() {
             return Ok(());
         }
         #[cfg(feature = "alloc")]

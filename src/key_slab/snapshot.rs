@@ -35,7 +35,7 @@ use crate::key::{Key, MAX_SLOTS};
 use crate::raw::source::Source;
 
 const fn parts<S: Storage>() -> usize {
-    3 + S::BOUNDED as usize
+    3 + S::CAPACITY.is_fixed() as usize
 }
 
 /// Serializes the slab as a snapshot: a tuple of the capacity (only of a bounded slab), the slots,
@@ -48,7 +48,7 @@ const fn parts<S: Storage>() -> usize {
 impl<T: Serialize, K: SlabKey, S: Storage> Serialize for PlainSlab<T, K, S> {
     fn serialize<R: Serializer>(&self, serializer: R) -> Result<R::Ok, R::Error> {
         let mut tuple = serializer.serialize_tuple(parts::<S>())?;
-        if S::BOUNDED {
+        if S::CAPACITY.is_fixed() {
             tuple.serialize_element(&(self.capacity() as u64))?;
         }
         tuple.serialize_element(&Slots(self))?;
@@ -324,14 +324,18 @@ impl<T, K: SlabKey, S: Storage> Reading<'_, T, K, S> {
     ) -> Result<(), E> {
         let slab = &mut *self.slab;
         let index = slab.used;
-        let most = if S::BOUNDED { slab.capacity() } else { limit };
+        let most = if S::CAPACITY.is_fixed() {
+            slab.capacity()
+        } else {
+            limit
+        };
         if index >= most.min(limit) {
             return Err(E::custom(format_args!(
                 "there are more slots than {}",
                 most.min(limit)
             )));
         }
-        if !S::BOUNDED {
+        if !S::CAPACITY.is_fixed() {
             slab.try_reach(index).map_err(E::custom)?;
         }
         // SAFETY: below the capacity; the cell exists from here on (`used-cells`).
@@ -388,7 +392,7 @@ where
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = if S::BOUNDED {
+        let kind = if S::CAPACITY.is_fixed() {
             "BoundedKeySlab"
         } else {
             "KeySlab"
@@ -400,7 +404,7 @@ where
         let missing = || A::Error::custom("a part of the slab is missing");
         let Parts { reading, limit, .. } = self;
         let mut claimed = usize::MAX;
-        if S::BOUNDED {
+        if S::CAPACITY.is_fixed() {
             let capacity: u64 = parts.next_element()?.ok_or_else(missing)?;
             if capacity > MAX_SLOTS as u64 {
                 return Err(A::Error::custom(format_args!(
@@ -423,7 +427,7 @@ where
         let last: u32 = parts.next_element()?.ok_or_else(missing)?;
         let (floor, wraps) = (last & !1, last & 1 == 1);
         // Only slots of a slab that was shrunk start with a later version.
-        let is_cut = K::Cell::<T>::VERSIONED && !S::BOUNDED;
+        let is_cut = K::Cell::<T>::VERSIONED && !S::CAPACITY.is_fixed();
         let most = if is_cut {
             highest_floor(wraps || reading.slab.wraps())
         } else {

@@ -11,8 +11,6 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 
 use super::Heap;
-#[cfg(doc)]
-use super::memory::Memory;
 use super::memory::{PoolMemory, Vacated};
 use crate::raw::touch::prefetch;
 use crate::unsizing::{Coercion, Unsize};
@@ -69,7 +67,7 @@ impl<'p, T: ?Sized, M: PoolMemory> PoolBox<'p, T, M> {
     /// # Safety
     ///
     /// The caller owns the cell (`cell-owner`), which holds a value of `T`, and gives it up. The
-    /// cell and the way are valid for [`Memory::free`] with the layout of the value, for all of
+    /// cell and the way are valid for [`PoolMemory::free`] with the layout of the value, for all of
     /// `'p`.
     #[inline(always)]
     pub(super) unsafe fn new(value: NonNull<T>, way: M::Way) -> Self {

@@ -42,7 +42,7 @@ use core::alloc::Layout;
 use core::mem::offset_of;
 use core::ptr::NonNull;
 
-use super::memory::{Fresh, Memory, PoolMemory, refill_of};
+use super::memory::{Fresh, PoolMemory, refill_of};
 use crate::error::AllocError;
 use crate::raw::memory::{Block, LazyBlock};
 use crate::raw::report::Report;
@@ -58,8 +58,6 @@ pub struct Heap {
     body: NonNull<Body>,
 }
 
-impl PoolMemory for Heap {}
-
 // SAFETY: other code only uses it as a marker: only its pool has a value of it or a reference to
 // one, and a pool's own impls say which threads may have the pool.
 unsafe impl Send for Heap {}
@@ -71,7 +69,7 @@ impl core::panic::RefUnwindSafe for Heap {}
 
 // SAFETY: cells become free in `fill_up_to` alone, once each, when their memory is committed and
 // the words of their segments are written (`segment-word`); a stack keeps what is pushed.
-unsafe impl Memory for Heap {
+unsafe impl PoolMemory for Heap {
     type Way = ();
     type Rest = Lowered;
 

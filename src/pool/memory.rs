@@ -27,37 +27,40 @@ use crate::error::AllocError;
 use crate::raw::poison::poison_bytes;
 
 /// A kind of memory: [`Heap`](super::Heap) or [`InStorage`](super::InStorage). Sealed.
-//
-// A bound on it lets generic code call the methods of `Memory`, on a value of the kind. No one has
-// one: a pool does not lend its memory.
-pub trait PoolMemory: Memory {}
-
-/// The memory of a pool: its cells, and the list of free ones, last freed first.
+///
+/// It is the cells of a pool, and the list of free ones, last freed first. No one outside has a value
+/// of it: a pool does not lend its memory.
 ///
 /// # Safety
 ///
 /// * `cell-states` and `cell-memory` hold.
-/// * [`look`](Self::look) returns cells that [`free`](Self::free) or [`refill`](Self::refill) put
-///   on the list of this memory.
-pub unsafe trait Memory: Sized + 'static {
+/// * `look` returns cells that `free` or `refill` put on the list of this memory.
+pub unsafe trait PoolMemory: Sized + 'static {
     /// The part of a box, next to the address of its cell, that finds the list.
+    #[doc(hidden)]
     type Way: Copy + 'static;
 
     /// The list without its first cell.
+    #[doc(hidden)]
     type Rest: Copy;
 
+    #[doc(hidden)]
     fn way(&self) -> Self::Way;
 
     /// Returns the range of cells that were never used, and the number of all cells.
+    #[doc(hidden)]
     fn fresh(&self) -> &Fresh;
 
     /// Returns the number of cells on the list.
+    #[doc(hidden)]
     fn free_cells(&self) -> usize;
 
     /// Returns the bytes of the cells, and of the list.
+    #[doc(hidden)]
     fn bytes(&self) -> usize;
 
     /// Returns the cell that was freed last, and the list without it.
+    #[doc(hidden)]
     fn look(&self) -> Option<(NonNull<u8>, Self::Rest)>;
 
     /// Takes the cell that [`look`](Self::look) returned. A value may have been written to it
@@ -67,9 +70,11 @@ pub unsafe trait Memory: Sized + 'static {
     ///
     /// `rest` was returned with the cell, and the list has not changed since. If the cell was
     /// written to, `look` was not called after that.
+    #[doc(hidden)]
     unsafe fn take(&self, rest: Self::Rest);
 
     /// Takes the cell that was freed last.
+    #[doc(hidden)]
     #[inline(always)]
     fn pop(&self) -> Option<NonNull<u8>> {
         let (cell, rest) = self.look()?;
@@ -88,6 +93,7 @@ pub unsafe trait Memory: Sized + 'static {
     /// * `way` is from the same memory, which is alive and has not moved since it returned `way`.
     // The layout is a value, for the type of a value may be known only at run time. Where it is
     // known, the layout is a constant after inlining.
+    #[doc(hidden)]
     unsafe fn free(cell: NonNull<u8>, value: Layout, way: Self::Way);
 
     /// Puts fresh cells on the list: at most a page of them, and at most 16.
@@ -95,6 +101,7 @@ pub unsafe trait Memory: Sized + 'static {
     /// # Errors
     ///
     /// `None` if no cell is fresh; the source's error if it refuses memory.
+    #[doc(hidden)]
     fn refill(&self) -> Result<(), Option<AllocError>>;
 
     /// Touches the memory of the fresh cells that the next `cells` allocations take.
@@ -102,6 +109,7 @@ pub unsafe trait Memory: Sized + 'static {
     /// # Errors
     ///
     /// If the source refuses.
+    #[doc(hidden)]
     fn prepare(&self, cells: usize) -> Result<(), AllocError>;
 
     /// Makes all cells free or fresh, including taken ones.
@@ -109,14 +117,17 @@ pub unsafe trait Memory: Sized + 'static {
     /// # Safety
     ///
     /// The taken cells are not used or freed any more.
+    #[doc(hidden)]
     unsafe fn reset(&mut self);
 
     /// Calls `f` with the index of each cell on the list; panics if an address is not that of a
     /// cell.
+    #[doc(hidden)]
     #[cfg(any(test, fuzzing))]
     fn for_each_free(&self, f: impl FnMut(usize));
 
     /// Panics if `cell-states` does not hold.
+    #[doc(hidden)]
     #[cfg(any(test, fuzzing))]
     fn check(&self) {
         let used = self.fresh().used();
@@ -260,16 +271,16 @@ impl Fresh {
 /// [`ManuallyDrop`](core::mem::ManuallyDrop) whose value may be unsized. It can be borrowed
 /// without a value, so its layout need not be a field: a field would be written to the stack before
 /// each call that may unwind.
-pub(super) struct Vacated<T: ?Sized, M: Memory> {
+pub(super) struct Vacated<T: ?Sized, M: PoolMemory> {
     cell: NonNull<T>,
     way: M::Way,
 }
 
-impl<T: ?Sized, M: Memory> Vacated<T, M> {
+impl<T: ?Sized, M: PoolMemory> Vacated<T, M> {
     /// # Safety
     ///
     /// The caller owns the cell (`cell-owner`) and gives it up. Until this is dropped, the cell and
-    /// the way are valid for [`Memory::free`] with the layout of `cell`, and `cell` can be
+    /// the way are valid for [`PoolMemory::free`] with the layout of `cell`, and `cell` can be
     /// borrowed, even if the value is gone. The cell is not used after the drop.
     #[inline(always)]
     pub(super) unsafe fn new(cell: NonNull<T>, way: M::Way) -> Self {
@@ -277,7 +288,7 @@ impl<T: ?Sized, M: Memory> Vacated<T, M> {
     }
 }
 
-impl<T: ?Sized, M: Memory> Drop for Vacated<T, M> {
+impl<T: ?Sized, M: PoolMemory> Drop for Vacated<T, M> {
     #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: this owns the cell, which can be borrowed and is for values of that layout, and
@@ -298,11 +309,9 @@ impl<T: ?Sized, M: Memory> Drop for Vacated<T, M> {
 pub enum Heap {}
 
 #[cfg(not(feature = "alloc"))]
-impl PoolMemory for Heap {}
-
 // SAFETY: the enum has no variant, so no method is ever called.
 #[cfg(not(feature = "alloc"))]
-unsafe impl Memory for Heap {
+unsafe impl PoolMemory for Heap {
     type Way = Infallible;
     type Rest = Infallible;
 

@@ -13,7 +13,7 @@ use core::ops::{Deref, DerefMut};
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use super::memory::Memory;
+use super::memory::PoolMemory;
 use super::storage::InStorage;
 use super::{Pool, PoolBox};
 #[cfg(doc)]

@@ -29,7 +29,7 @@ use core::ptr::NonNull;
 #[cfg(target_has_atomic = "ptr")]
 use super::links::Returned;
 use super::links::{Link, Links};
-use super::memory::{Fresh, Memory, PoolMemory, refill_of};
+use super::memory::{Fresh, PoolMemory, refill_of};
 use super::{Pool, PoolBox};
 use crate::error::AllocError;
 use crate::raw::atomic::Flag;
@@ -278,8 +278,6 @@ pub struct InStorage {
     returned: Returned,
 }
 
-impl PoolMemory for InStorage {}
-
 // SAFETY: other code only uses it as a marker: only its pool has a value of it or a reference to
 // one, and a pool's own impls say which threads may have the pool.
 unsafe impl Send for InStorage {}
@@ -291,7 +289,7 @@ impl core::panic::RefUnwindSafe for InStorage {}
 
 // SAFETY: nothing else uses the cells as long as this is used (precondition of `new`). They become
 // free in `refill`, once each, and are linked when they are.
-unsafe impl Memory for InStorage {
+unsafe impl PoolMemory for InStorage {
     type Way = NonNull<InStorage>;
     type Rest = Link;
 

@@ -12,7 +12,7 @@ use crate::raw::report::Report;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
 use crate::slab::cell::{CellPtr, Place};
-use crate::slab::cells::{SlabMemory, claim};
+use crate::slab::cells::claim;
 #[cfg(doc)]
 use crate::slab::header;
 use crate::slab::header::SlabHeader;
@@ -272,7 +272,7 @@ impl Bounded {
 
 // SAFETY: the header is kept by the slab, and its one chunk has as many cells as the
 // bound says at least, all of them below it stamped.
-unsafe impl SlabMemory for Bounded {
+unsafe impl Memory for Bounded {
     const NAME: &'static str = "BoundedSlab";
 
     #[inline(always)]
@@ -330,8 +330,6 @@ unsafe impl SlabMemory for Bounded {
         None
     }
 }
-
-impl Memory for Bounded {}
 
 impl<T> TrackedSlab<T, Bounded> {
     /// Creates a slab of `capacity` slots, with all its memory allocated and touched.

@@ -12,8 +12,11 @@ use crate::key::Key;
 use crate::raw::report::Report;
 use crate::raw::stack::Lowered;
 
-/// The interface in which the kinds of memory differ: how the cell of a key is found, and where a
-/// free cell comes from when the stack is empty.
+/// The kind of memory of a [`TrackedSlab`](crate::TrackedSlab): [`Bounded`](crate::Bounded) or
+/// [`Growable`](crate::Growable).
+///
+/// This trait is sealed. The kinds differ in how the cell of a key is found, and where a free cell
+/// comes from when the stack is empty.
 ///
 /// # Safety
 ///
@@ -22,7 +25,7 @@ use crate::raw::stack::Lowered;
 /// has no key. The cells of the keys from `key` to `row_end(key)` that are below the bound follow
 /// each other in memory. Between a `begin_walk` and its `end_walk`, a row that has a value at any
 /// time stays: its cells remain allocated, and remain the cells of their keys.
-pub unsafe trait SlabMemory {
+pub unsafe trait Memory {
     /// The name of the slab, for `Debug`.
     #[doc(hidden)]
     const NAME: &'static str;
@@ -107,20 +110,20 @@ pub unsafe trait SlabMemory {
 
 /// Takes a free cell off the stack of this memory, which has cells of `T`.
 #[inline(always)]
-pub(super) fn claim<T>(memory: &impl SlabMemory) -> Option<Place<T>> {
+pub(super) fn claim<T>(memory: &impl Memory) -> Option<Place<T>> {
     // The header is read once, before the value is written: the compiler cannot
     // tell that this does not overwrite `memory`.
     let header = memory.header();
-    // SAFETY: the header of a `SlabMemory` is allocated as long as the memory is borrowed.
+    // SAFETY: the header of a `Memory` is allocated as long as the memory is borrowed.
     let cell = unsafe { header.as_ref() }.stack.pop()?;
     Some(Place::new(CellPtr::new(cell), header))
 }
 
 /// Returns the cell that [`claim`] would take, still on the stack, and the step that takes it off.
 #[inline(always)]
-pub(super) fn look<T>(memory: &impl SlabMemory) -> Option<(Place<T>, Lowered)> {
+pub(super) fn look<T>(memory: &impl Memory) -> Option<(Place<T>, Lowered)> {
     let header = memory.header();
-    // SAFETY: the header of a `SlabMemory` is allocated as long as the memory is borrowed.
+    // SAFETY: the header of a `Memory` is allocated as long as the memory is borrowed.
     let (cell, lowered) = unsafe { header.as_ref() }.stack.look()?;
     Some((Place::new(CellPtr::new(cell), header), lowered))
 }
@@ -141,7 +144,7 @@ impl<T, M> Clone for Cells<'_, T, M> {
 
 impl<T, M> Copy for Cells<'_, T, M> {}
 
-impl<'a, T, M: SlabMemory> Cells<'a, T, M> {
+impl<'a, T, M: Memory> Cells<'a, T, M> {
     /// # Safety
     ///
     /// The memory has cells of `T`.
@@ -155,7 +158,7 @@ impl<'a, T, M: SlabMemory> Cells<'a, T, M> {
 
     #[inline(always)]
     pub(crate) fn header(self) -> &'a SlabHeader {
-        // SAFETY: the header of a `SlabMemory` is allocated as long as the memory is borrowed, for
+        // SAFETY: the header of a `Memory` is allocated as long as the memory is borrowed, for
         // `'a`.
         unsafe { self.memory.header().as_ref() }
     }

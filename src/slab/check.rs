@@ -3,13 +3,13 @@
 use alloc::collections::BTreeSet;
 
 use super::cell::CellPtr;
-use super::cells::{Cells, SlabMemory};
+use super::cells::{Cells, Memory};
 use super::state::State;
 use crate::key::Key;
 
 /// The key of the cell `count` below the top of the stack; `None` below the
 /// bottom.
-pub(crate) fn free_key<T, M: SlabMemory>(cells: Cells<'_, T, M>, count: usize) -> Option<Key> {
+pub(crate) fn free_key<T, M: Memory>(cells: Cells<'_, T, M>, count: usize) -> Option<Key> {
     let entry = cells.header().stack.peek(count)??;
     // SAFETY: by `free-on-stack` a cell of this slab.
     Some(unsafe { CellPtr::<T>::new(entry).key() })
@@ -17,7 +17,7 @@ pub(crate) fn free_key<T, M: SlabMemory>(cells: Cells<'_, T, M>, count: usize) -
 
 /// Walks every invariant that can be walked, and panics on the first that does
 /// not hold; O(slots · log slots), allocates.
-pub(crate) fn check<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
+pub(crate) fn check<T, M: Memory>(cells: Cells<'_, T, M>) {
     let header = cells.header();
     let mut free = BTreeSet::new();
     let (mut held, mut others, mut sent) = (0, 0, 0);

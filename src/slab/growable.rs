@@ -9,7 +9,6 @@ use crate::raw::memory;
 use crate::raw::report::Report;
 use crate::raw::source::Source;
 use crate::slab::cell::{CellPtr, Place};
-use crate::slab::cells::SlabMemory;
 #[cfg(feature = "std")]
 use crate::slab::growth::ahead::Ahead;
 use crate::slab::growth::growable_header::GrowableHeader;
@@ -118,7 +117,7 @@ impl Growable {
 
 // SAFETY: the header is made once and kept by the slab, and a key below the bound
 // names a cell of one of its chunks (`table-entries`), all built and stamped.
-unsafe impl SlabMemory for Growable {
+unsafe impl Memory for Growable {
     const NAME: &'static str = "Slab";
 
     #[inline(always)]
@@ -183,7 +182,7 @@ unsafe impl SlabMemory for Growable {
     }
 
     fn memory(&self) -> Report {
-        Report::new(SlabMemory::bytes(self), &self.source)
+        Report::new(Memory::bytes(self), &self.source)
     }
 
     fn bytes(&self) -> usize {
@@ -198,8 +197,6 @@ unsafe impl SlabMemory for Growable {
         Some(self.chunks_added())
     }
 }
-
-impl Memory for Growable {}
 
 impl<T> TrackedSlab<T, Growable> {
     /// The binary logarithm of the slots of a chunk by default: 4096 slots, or fewer if these would

@@ -49,7 +49,8 @@ use crate::key::Key;
 use crate::raw::held::Held;
 use crate::raw::report::Report;
 use crate::slab::cell::Place;
-use crate::slab::cells::{Cells, SlabMemory, claim, look};
+pub use crate::slab::cells::Memory;
+use crate::slab::cells::{Cells, claim, look};
 use crate::slab::header::SlabHeader;
 use crate::slab::shape::Shape;
 use crate::slab::slot::{Slot, VacantSlot};
@@ -116,11 +117,6 @@ pub struct TrackedSlab<T, M: Memory> {
     /// Invariant in `T`, like the handles.
     values: PhantomData<*mut T>,
 }
-
-/// The kind of memory of a [`TrackedSlab`]: [`Bounded`] or [`Growable`].
-///
-/// This trait is sealed.
-pub trait Memory: SlabMemory {}
 
 impl<T, M: Memory> TrackedSlab<T, M> {
     /// Creates a slab over this memory.

@@ -32,7 +32,7 @@
 use core::ptr::NonNull;
 
 use super::cell::{CellPtr, Live, Place};
-use super::cells::{Cells, SlabMemory};
+use super::cells::{Cells, Memory};
 use super::header::{self, SlabHeader};
 use super::shape::Shape;
 use super::state::State;
@@ -167,7 +167,7 @@ pub(crate) const BATCH: usize = 16;
 ///
 /// The memory has cells of this shape.
 #[inline(always)]
-pub(super) unsafe fn refill<M: SlabMemory>(memory: &M, shape: &Shape) -> bool {
+pub(super) unsafe fn refill<M: Memory>(memory: &M, shape: &Shape) -> bool {
     // SAFETY: the memory has cells of this shape (precondition).
     unsafe { free_returned_to(memory, shape, BATCH) > 0 }
 }
@@ -175,7 +175,7 @@ pub(super) unsafe fn refill<M: SlabMemory>(memory: &M, shape: &Shape) -> bool {
 /// Returns the state of a cell that has refused access. If the cell was sent, returned cells are
 /// freed first: the answer must not depend on when the slab last looked.
 #[inline]
-pub(crate) fn look_again<T, M: SlabMemory>(cells: Cells<'_, T, M>, cell: Live<'_, T>) -> State {
+pub(crate) fn look_again<T, M: Memory>(cells: Cells<'_, T, M>, cell: Live<'_, T>) -> State {
     // SAFETY: the memory has cells of `T`, of which this is one.
     unsafe { look_again_at(cells.memory(), const { &Shape::of::<T>() }, cell.start()) }
 }
@@ -187,7 +187,7 @@ pub(crate) fn look_again<T, M: SlabMemory>(cells: Cells<'_, T, M>, cell: Live<'_
 /// The memory has cells of this shape, of which one that is stamped starts at `cell`.
 #[cold]
 #[inline(never)]
-unsafe fn look_again_at<M: SlabMemory>(memory: &M, shape: &Shape, cell: NonNull<u8>) -> State {
+unsafe fn look_again_at<M: Memory>(memory: &M, shape: &Shape, cell: NonNull<u8>) -> State {
     // SAFETY: of this shape (precondition); no user code runs, so the cell stays (`live-by-key`).
     unsafe {
         if shape.state(cell).is_sent() {
@@ -199,7 +199,7 @@ unsafe fn look_again_at<M: SlabMemory>(memory: &M, shape: &Shape, cell: NonNull<
 
 /// Frees cells that were returned without a value, at most `most`, and returns their number.
 #[inline]
-pub(crate) fn free_returned<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
+pub(crate) fn free_returned<T, M: Memory>(cells: Cells<'_, T, M>, most: usize) -> usize {
     // SAFETY: the memory has cells of `T`.
     unsafe { free_returned_to(cells.memory(), const { &Shape::of::<T>() }, most) }
 }
@@ -210,8 +210,8 @@ pub(crate) fn free_returned<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usiz
 ///
 /// The memory has cells of this shape.
 #[inline(always)]
-unsafe fn free_returned_to<M: SlabMemory>(memory: &M, shape: &Shape, most: usize) -> usize {
-    // SAFETY: the header of a `SlabMemory` is allocated as long as the memory is borrowed, which
+unsafe fn free_returned_to<M: Memory>(memory: &M, shape: &Shape, most: usize) -> usize {
+    // SAFETY: the header of a `Memory` is allocated as long as the memory is borrowed, which
     // has cells of this shape (precondition).
     unsafe {
         match memory.header().as_ref().returns() {
@@ -224,7 +224,7 @@ unsafe fn free_returned_to<M: SlabMemory>(memory: &M, shape: &Shape, most: usize
 /// Drops values that were retired before this call, at most `most`, and returns their number. User
 /// code runs. If a destructor panics, the remaining values stay retired.
 #[inline]
-pub(crate) fn drop_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
+pub(crate) fn drop_retired<T, M: Memory>(cells: Cells<'_, T, M>, most: usize) -> usize {
     match cells.header().retired() {
         Some(retired) => drop_taken(cells, retired, most),
         None => 0,
@@ -232,10 +232,10 @@ pub(crate) fn drop_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize
 }
 
 /// Drops all retired values, also if a destructor panics. User code runs.
-pub(crate) fn drop_all_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
-    struct Rest<'a, T, M: SlabMemory>(Cells<'a, T, M>);
+pub(crate) fn drop_all_retired<T, M: Memory>(cells: Cells<'_, T, M>) {
+    struct Rest<'a, T, M: Memory>(Cells<'a, T, M>);
 
-    impl<T, M: SlabMemory> Drop for Rest<'_, T, M> {
+    impl<T, M: Memory> Drop for Rest<'_, T, M> {
         fn drop(&mut self) {
             drop_retired(self.0, usize::MAX);
         }
@@ -248,7 +248,7 @@ pub(crate) fn drop_all_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
 
 /// Returns `true` if another thread has a value, or a returned cell was not freed yet. Retired
 /// values do not count.
-pub(crate) fn any_is_out<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> bool {
+pub(crate) fn any_is_out<T, M: Memory>(cells: Cells<'_, T, M>) -> bool {
     cells.header().sent() > count_retired(cells, usize::MAX)
 }
 
@@ -256,7 +256,7 @@ pub(crate) fn any_is_out<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> bool {
 /// more. O(n) for the result n. A value counts once it is on a list: until then its handle exists
 /// (`sent-count`).
 #[inline]
-pub(crate) fn count_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
+pub(crate) fn count_retired<T, M: Memory>(cells: Cells<'_, T, M>, most: usize) -> usize {
     match cells.header().retired() {
         Some(retired) => count_up_to(cells, retired, most),
         None => 0,
@@ -265,7 +265,7 @@ pub(crate) fn count_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usiz
 
 #[cold]
 #[inline(never)]
-fn count_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, retired: &Retired, most: usize) -> usize {
+fn count_up_to<T, M: Memory>(cells: Cells<'_, T, M>, retired: &Retired, most: usize) -> usize {
     let mut count = 0;
     for mut list in [cells.header().taken_retired(), retired.peek()] {
         while count < most {
@@ -280,7 +280,7 @@ fn count_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, retired: &Retired, most
 }
 
 /// Returns the first value of a list of retired values, and the list without it.
-fn next_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>, list: Word) -> Option<(u32, Word)> {
+fn next_retired<T, M: Memory>(cells: Cells<'_, T, M>, list: Word) -> Option<(u32, Word)> {
     list.next(Packing::NONE, |number| {
         // SAFETY: it was sent, so it is a cell of this slab, which has not been freed. The link
         // of such a cell was written before it was pushed (`link-at-key`).
@@ -293,7 +293,7 @@ fn next_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>, list: Word) -> Option<
 
 #[cold]
 #[inline(never)]
-fn drop_taken<T, M: SlabMemory>(cells: Cells<'_, T, M>, retired: &Retired, most: usize) -> usize {
+fn drop_taken<T, M: Memory>(cells: Cells<'_, T, M>, retired: &Retired, most: usize) -> usize {
     let header = cells.header();
     let mut dropped = drop_up_to(cells, most);
     // Taken once: values that destructors or other threads retire meanwhile wait for the next call.
@@ -305,7 +305,7 @@ fn drop_taken<T, M: SlabMemory>(cells: Cells<'_, T, M>, retired: &Retired, most:
 }
 
 /// Drops values of the header's list of retired values, at most `most`.
-fn drop_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
+fn drop_up_to<T, M: Memory>(cells: Cells<'_, T, M>, most: usize) -> usize {
     let header = cells.header();
     let mut dropped = 0;
     while dropped < most {
@@ -331,7 +331,7 @@ fn drop_up_to<T, M: SlabMemory>(cells: Cells<'_, T, M>, most: usize) -> usize {
 
 /// Drops the retired values of a slab that is being dropped, and refuses values that are retired
 /// from now on. User code runs; if it panics, the caller calls this again.
-pub(super) fn close_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
+pub(super) fn close_retired<T, M: Memory>(cells: Cells<'_, T, M>) {
     let header = cells.header();
     if let Some(retired) = header.retired() {
         drop_up_to(cells, usize::MAX);
@@ -347,13 +347,13 @@ pub(super) fn close_retired<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
 /// The memory has cells of this shape, and `returns` is its header's.
 #[cold]
 #[inline(never)]
-unsafe fn free_taken<M: SlabMemory>(
+unsafe fn free_taken<M: Memory>(
     memory: &M,
     shape: &Shape,
     returns: &Returns,
     most: usize,
 ) -> usize {
-    // SAFETY: the header of a `SlabMemory` is allocated as long as the memory is borrowed.
+    // SAFETY: the header of a `Memory` is allocated as long as the memory is borrowed.
     let header = unsafe { memory.header().as_ref() };
     let mut freed = 0;
     while freed < most {
@@ -373,7 +373,7 @@ unsafe fn free_taken<M: SlabMemory>(
 /// Frees the returned cells of a slab that is being dropped. From now on the handles of sent cells
 /// count themselves out. Returns their number, an upper limit: some may have done so already. No
 /// user code runs.
-pub(super) fn close<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> usize {
+pub(super) fn close<T, M: Memory>(cells: Cells<'_, T, M>) -> usize {
     // SAFETY: the memory has cells of `T`.
     unsafe { close_shape(cells.memory(), const { &Shape::of::<T>() }) }
 }
@@ -383,8 +383,8 @@ pub(super) fn close<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> usize {
 /// # Safety
 ///
 /// The memory has cells of this shape.
-unsafe fn close_shape<M: SlabMemory>(memory: &M, shape: &Shape) -> usize {
-    // SAFETY: the header of a `SlabMemory` is allocated as long as the memory is borrowed, which
+unsafe fn close_shape<M: Memory>(memory: &M, shape: &Shape) -> usize {
+    // SAFETY: the header of a `Memory` is allocated as long as the memory is borrowed, which
     // has cells of this shape (precondition).
     unsafe {
         let header = memory.header().as_ref();
@@ -405,8 +405,8 @@ unsafe fn close_shape<M: SlabMemory>(memory: &M, shape: &Shape) -> usize {
 /// # Safety
 ///
 /// The memory has cells of this shape.
-unsafe fn free_up_to<M: SlabMemory>(memory: &M, shape: &Shape, most: usize) -> usize {
-    // SAFETY: the header of a `SlabMemory` is allocated as long as the memory is borrowed.
+unsafe fn free_up_to<M: Memory>(memory: &M, shape: &Shape, most: usize) -> usize {
+    // SAFETY: the header of a `Memory` is allocated as long as the memory is borrowed.
     let header = unsafe { memory.header().as_ref() };
     header.note_peak();
     let mut taken = header.taken();
@@ -440,7 +440,7 @@ unsafe fn free_up_to<M: SlabMemory>(memory: &M, shape: &Shape, most: usize) -> u
 
 /// Returns the number of cells on the header's two lists; each of them was sent.
 #[cfg(any(test, fuzzing))]
-pub(super) fn taken<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> usize {
+pub(super) fn taken<T, M: Memory>(cells: Cells<'_, T, M>) -> usize {
     let shape = &Shape::of::<T>();
     // SAFETY: it was sent, so it is a cell of this slab, which has not been freed. The link of such
     // a cell was written before it was pushed (`link-at-value`).
@@ -455,7 +455,7 @@ pub(super) fn taken<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> usize {
 }
 
 #[cfg(any(test, fuzzing))]
-fn count<T, M: SlabMemory>(
+fn count<T, M: Memory>(
     cells: Cells<'_, T, M>,
     mut taken: Word,
     next: impl Fn(Word) -> Option<(u32, Word)>,

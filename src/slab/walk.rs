@@ -10,7 +10,7 @@ use core::ops::Range;
 use core::ptr::{self, NonNull};
 
 use super::cell::{CellPtr, Live};
-use super::cells::{Cells, SlabMemory};
+use super::cells::{Cells, Memory};
 use super::state::State;
 use super::{header, sent};
 use crate::key::Key;
@@ -38,7 +38,7 @@ const LINES: usize = 8;
 ///   those of the last keys below `row_keys_end`. Only the row of a hole, which has no value, may
 ///   get other cells; a walk passes such a row without running user code.
 /// * `row-keys`: `row_keys_end <= keys_end`.
-pub(crate) struct Walk<'a, T, M: SlabMemory> {
+pub(crate) struct Walk<'a, T, M: Memory> {
     cells: Cells<'a, T, M>,
     at: *mut u8,
     row_last: *mut u8,
@@ -46,14 +46,14 @@ pub(crate) struct Walk<'a, T, M: SlabMemory> {
     keys_end: usize,
 }
 
-impl<T, M: SlabMemory> Clone for Walk<'_, T, M> {
+impl<T, M: Memory> Clone for Walk<'_, T, M> {
     fn clone(&self) -> Self {
         self.cells.memory.begin_walk();
         Walk { ..*self }
     }
 }
 
-impl<T, M: SlabMemory> Drop for Walk<'_, T, M> {
+impl<T, M: Memory> Drop for Walk<'_, T, M> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: counted when it was made (`counted-walk`), and ends once.
@@ -61,7 +61,7 @@ impl<T, M: SlabMemory> Drop for Walk<'_, T, M> {
     }
 }
 
-impl<'a, T, M: SlabMemory> Walk<'a, T, M> {
+impl<'a, T, M: Memory> Walk<'a, T, M> {
     /// Starts a walk over all present slots, stamped or not. Chunks that are added later are not
     /// visited, so that loops that insert terminate.
     #[inline]
@@ -151,7 +151,7 @@ impl<'a, T, M: SlabMemory> Walk<'a, T, M> {
 ///
 /// The key is below the bound.
 #[inline(never)]
-unsafe fn prefetch_row<T, M: SlabMemory>(cells: Cells<'_, T, M>, first: Key) {
+unsafe fn prefetch_row<T, M: Memory>(cells: Cells<'_, T, M>, first: Key) {
     // SAFETY: below the bound (precondition); cells of `T`, says `Cells::new`.
     let start = unsafe { cells.memory.cell::<T>(first) }.start();
     prefetch_lines(start, LINES);
@@ -164,16 +164,13 @@ unsafe fn prefetch_row<T, M: SlabMemory>(cells: Cells<'_, T, M>, first: Key) {
 /// the instructions for each value).
 #[cold]
 #[inline(never)]
-pub(crate) fn conflict<T, M: SlabMemory>(
-    cells: Cells<'_, T, M>,
-    cell: Live<'_, T>,
-) -> Option<State> {
+pub(crate) fn conflict<T, M: Memory>(cells: Cells<'_, T, M>, cell: Live<'_, T>) -> Option<State> {
     let state = sent::look_again(cells, cell);
     state.is_occupied().then_some(state)
 }
 
 /// Returns the key of a cell of this slab. O(chunks) if its stamp may not be read (`link-at-key`).
-pub(crate) fn key_of<T, M: SlabMemory>(cells: Cells<'_, T, M>, cell: Live<'_, T>) -> Key {
+pub(crate) fn key_of<T, M: Memory>(cells: Cells<'_, T, M>, cell: Live<'_, T>) -> Key {
     if !cell.state().is_sent() {
         return cell.key();
     }
@@ -193,7 +190,7 @@ pub(crate) fn key_of<T, M: SlabMemory>(cells: Cells<'_, T, M>, cell: Live<'_, T>
 ///
 /// Runs no user code, so the answer holds until user code runs. Sent values are not in use if all
 /// of them were returned and only wait to be dropped.
-pub(crate) fn first_in_use<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> Option<(Key, State)> {
+pub(crate) fn first_in_use<T, M: Memory>(cells: Cells<'_, T, M>) -> Option<(Key, State)> {
     let any_is_out = sent::any_is_out(cells);
     let mut walk = Walk::new(cells);
     loop {
@@ -211,13 +208,13 @@ pub(crate) fn first_in_use<T, M: SlabMemory>(cells: Cells<'_, T, M>) -> Option<(
 
 /// Drops the values with these keys, except values that are borrowed when the walk reaches them.
 /// Ends at the bound, from which on keys have no cell.
-pub(crate) fn destroy_all<T, M: SlabMemory>(cells: Cells<'_, T, M>, keys: Range<usize>) {
-    struct Rest<'a, T, M: SlabMemory> {
+pub(crate) fn destroy_all<T, M: Memory>(cells: Cells<'_, T, M>, keys: Range<usize>) {
+    struct Rest<'a, T, M: Memory> {
         cells: Cells<'a, T, M>,
         keys: Range<usize>,
     }
 
-    impl<T, M: SlabMemory> Rest<'_, T, M> {
+    impl<T, M: Memory> Rest<'_, T, M> {
         fn run(&mut self) {
             // Destructors may raise or lower the bound.
             while self.keys.start < self.keys.end.min(self.cells.bound()) {
@@ -230,7 +227,7 @@ pub(crate) fn destroy_all<T, M: SlabMemory>(cells: Cells<'_, T, M>, keys: Range<
         }
     }
 
-    impl<T, M: SlabMemory> Drop for Rest<'_, T, M> {
+    impl<T, M: Memory> Drop for Rest<'_, T, M> {
         fn drop(&mut self) {
             self.run();
         }
@@ -246,14 +243,14 @@ pub(crate) fn destroy_all<T, M: SlabMemory>(cells: Cells<'_, T, M>, keys: Range<
 /// # Safety
 ///
 /// The slab does not use its memory afterwards.
-pub(crate) unsafe fn close<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
-    struct Closing<'a, T, M: SlabMemory> {
+pub(crate) unsafe fn close<T, M: Memory>(cells: Cells<'_, T, M>) {
+    struct Closing<'a, T, M: Memory> {
         cells: Cells<'a, T, M>,
         next: usize,
         destroyed: bool,
     }
 
-    impl<T, M: SlabMemory> Closing<'_, T, M> {
+    impl<T, M: Memory> Closing<'_, T, M> {
         /// Drops the retired values, and repeats the walk until it finds nothing to destroy: a
         /// destructor may fill a reservation, leak it, or drop a guard that the walk has passed.
         fn destroy_all(&mut self) {
@@ -304,7 +301,7 @@ pub(crate) unsafe fn close<T, M: SlabMemory>(cells: Cells<'_, T, M>) {
         }
     }
 
-    impl<T, M: SlabMemory> Drop for Closing<'_, T, M> {
+    impl<T, M: Memory> Drop for Closing<'_, T, M> {
         fn drop(&mut self) {
             // Finds values only while the panic of a destructor unwinds; a second panic aborts
             // the program.

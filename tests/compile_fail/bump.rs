@@ -423,3 +423,9 @@ fn unsafe_call_in_the_expression() {
     let arena = Arena::new();
     flatslab::unsize!(arena.boxed(String::from_utf8_unchecked(vec![])) => dyn Send); //~ E0133
 }
+
+#[cfg(compile_fail)]
+fn vector_in_what_is_no_arena() {
+    struct Mine;
+    impl<'a> flatslab::bump::InArena<'a, 'a> for &'a Mine {} //~ E0046
+}

@@ -284,3 +284,23 @@ fn entries_beside_plain_keys() {
     //~? use `GenKey`
     let entries: SecondarySlab<u64, Key>; //~ E0277
 }
+
+// Kinds of keys and of memory are the crate's: what they would have to have has types that cannot be
+// named.
+#[cfg(compile_fail)]
+fn own_kinds() {
+    enum Memory {}
+    impl flatslab::key_slab::Storage for Memory {} //~ E0046
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    struct Mine(Key);
+    impl SlabKey for Mine {} //~ E0046
+    impl flatslab::key_slab::GenerationKey for Mine {} //~ E0046
+}
+
+#[cfg(compile_fail)]
+fn own_capacity() {
+    enum Memory {}
+    impl flatslab::key_slab::Storage for Memory {
+        const CAPACITY: bool = true; //~ E0326
+    }
+}

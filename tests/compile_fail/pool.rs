@@ -121,11 +121,12 @@ fn box_of_another_kind_of_memory() {
     let boxed: PoolBox<'_, u64> = pool.alloc(7); //~ E0308
 }
 
-// Nor is there a kind of memory that is not the crate's.
+// Nor is there a kind of memory that is not the crate's: what it would have to have has types that
+// cannot be named.
 #[cfg(compile_fail)]
 fn own_kind_of_memory() {
     enum Mine {}
-    impl PoolMemory for Mine {} //~ E0277
+    unsafe impl PoolMemory for Mine {} //~ E0046
 }
 
 // A box does not go into a collection that outlives its pool, of another pool's boxes or not.

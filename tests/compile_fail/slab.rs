@@ -513,3 +513,10 @@ fn unchecked_reference_after_its_slot() {
     drop(slot); //~ E0505
     assert_eq!(*value, 7);
 }
+
+// Nor is there a kind of memory that is not the crate's.
+#[cfg(compile_fail)]
+fn own_kind_of_memory() {
+    enum Mine {}
+    unsafe impl flatslab::Memory for Mine {} //~ E0046
+}

@@ -338,7 +338,8 @@ impl Chunks {
         let most = doubled.max(self.first_bytes.get());
         match self.allocate_most(most, needed, asked) {
             Ok(chunk) => {
-                self.list.insert(gap, chunk);
+                // SAFETY: new, and allocated as long as it is on the list.
+                unsafe { self.list.insert(gap, chunk) };
                 self.note_first();
                 Ok(chunk)
             }
@@ -395,7 +396,8 @@ impl Chunks {
             Err(gap) => gap,
         };
         let chunk = self.allocate_most(needed.size(), needed, asked)?;
-        self.list.insert(gap, chunk);
+        // SAFETY: new, and allocated as long as it is on the list.
+        unsafe { self.list.insert(gap, chunk) };
         self.note_first();
         Ok(chunk)
     }
@@ -848,15 +850,22 @@ impl List {
 
     /// Adds a chunk after those in use: at the gap, unless other chunks are in use since it was
     /// found, or the one was freed that it is in.
-    fn insert(&self, gap: Gap, chunk: NonNull<Chunk>) {
-        let link = match (self.last.get(), self.frees.get()) == (gap.last, gap.frees) {
-            // SAFETY: the list, or a chunk of it, which was not freed since the gap was found.
-            true => unsafe { gap.link.as_ref() },
-            false => self.unused(),
-        };
-        // SAFETY: the chunk is not freed while it is on the list (`chunks-linked`).
-        unsafe { chunk.as_ref() }.next.set(link.get());
-        link.set(Some(chunk));
+    ///
+    /// # Safety
+    ///
+    /// The gap was found in this list. The chunk is on no list, and is not freed while it is on one
+    /// (`chunks-linked`).
+    unsafe fn insert(&self, gap: Gap, chunk: NonNull<Chunk>) {
+        // SAFETY: the gap's link is in the list, or in a chunk of it which was not freed since it was
+        // found. The chunk is valid (precondition).
+        unsafe {
+            let link = match (self.last.get(), self.frees.get()) == (gap.last, gap.frees) {
+                true => gap.link.as_ref(),
+                false => self.unused(),
+            };
+            chunk.as_ref().next.set(link.get());
+            link.set(Some(chunk));
+        }
     }
 
     fn iter(&self) -> impl Iterator<Item = NonNull<Chunk>> {

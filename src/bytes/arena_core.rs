@@ -76,12 +76,14 @@
 
 use core::alloc::Layout;
 use core::cell::{Cell, UnsafeCell};
+use core::ops::Range;
 use core::ptr::NonNull;
 
 use super::RequestError;
 use super::numbers::{Directory, NO_PAGE, Number, Serials};
 use super::references::{References, Tallies};
 use super::sizes::{ClassSizes, Sizes};
+use super::stats::Counters;
 use crate::error::{AllocError, SizeError};
 use crate::raw::atomic::AtomicUsize;
 use crate::raw::memory::Block;
@@ -377,9 +379,9 @@ impl<R: References> ArenaCore<R> {
                 let mut idle_bytes = 0;
                 for chunk in Chunk::list(class, state) {
                     // SAFETY: on a list, so it is valid (`chunk-listed`).
-                    let it = unsafe { chunk.as_ref() };
+                    let (it, headers) = unsafe { (chunk.as_ref(), Chunk::headers(chunk)) };
                     let seen: BTreeSet<_> = self.directory.banked(it.top.get()).collect();
-                    for header in Chunk::headers(chunk) {
+                    for header in headers {
                         // SAFETY: `headers` gives those that were made (`headers-made`).
                         let at = unsafe { header.as_ref() };
                         assert_eq!(
@@ -421,32 +423,6 @@ impl<R: References> ArenaCore<R> {
         assert_eq!(bytes, self.bytes.get(), "bytes-limited: the bytes");
         assert!(bytes <= self.max_bytes, "bytes-limited: the limit");
     }
-}
-
-/// A number that only increases.
-#[derive(Default)]
-pub(super) struct Counter(Cell<u64>);
-
-impl Counter {
-    #[inline(always)]
-    pub(super) fn add(&self) {
-        self.0.set(self.0.get().wrapping_add(1));
-    }
-
-    pub(super) fn get(&self) -> u64 {
-        self.0.get()
-    }
-}
-
-/// Counts that are not those of a class.
-#[derive(Default)]
-pub(super) struct Counters {
-    pub(super) mallocs: Counter,
-    pub(super) malloc_errs: Counter,
-    pub(super) too_large_errs: Counter,
-    pub(super) add_chunk_errs: Counter,
-    pub(super) pop_free_errs: Counter,
-    pub(super) freed_chunks: Counter,
 }
 
 /// The state of a chunk. The chunks of a class in one state are linked.
@@ -979,17 +955,42 @@ impl<R: References> Chunk<R> {
     }
 
     /// The header at `index`.
-    pub(super) fn header(chunk: NonNull<Self>, index: u32) -> NonNull<Header<R>> {
+    ///
+    /// # Safety
+    ///
+    /// The chunk is valid, and has room for a header at that index.
+    pub(super) unsafe fn header(chunk: NonNull<Self>, index: u32) -> NonNull<Header<R>> {
         // SAFETY: the headers follow the record in its block (`chunk-blocks`); a `Header` is as
         // aligned as the record.
         unsafe { chunk.add(1).cast::<Header<R>>().add(index as usize) }
     }
 
+    /// The headers at these indices, from the last one on.
+    ///
+    /// # Safety
+    ///
+    /// The chunk is valid while they are iterated over, and has made them.
+    pub(super) unsafe fn headers_from_last(
+        chunk: NonNull<Self>,
+        indices: Range<u32>,
+    ) -> impl Iterator<Item = NonNull<Header<R>>> {
+        // SAFETY: the chunk is valid, and has made them (precondition, `headers-made`).
+        (indices.rev()).map(move |index| unsafe { Self::header(chunk, index) })
+    }
+
     /// The headers that were made.
-    pub(super) fn headers(chunk: NonNull<Self>) -> impl Iterator<Item = NonNull<Header<R>>> {
-        // SAFETY: the chunk is valid, as each caller has it.
-        let made = unsafe { chunk.as_ref() }.made();
-        (0..made).map(move |index| Self::header(chunk, index))
+    ///
+    /// # Safety
+    ///
+    /// The chunk is valid while they are iterated over.
+    pub(super) unsafe fn headers(
+        chunk: NonNull<Self>,
+    ) -> impl DoubleEndedIterator<Item = NonNull<Header<R>>> + ExactSizeIterator {
+        // SAFETY: valid (precondition), with as many headers as were made.
+        unsafe {
+            let made = chunk.as_ref().made();
+            (0..made).map(move |index| Self::header(chunk, index))
+        }
     }
 
     /// Panics if `chunk-counted` does not hold, with this number of banked headers.

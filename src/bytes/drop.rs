@@ -337,7 +337,7 @@ impl<R: References> ArenaCore<R> {
             // it is pushed, and its class until then.
             return unsafe { Self::push_returned(header, it.class_pointer()) };
         }
-        // SAFETY: the core is valid, as above.
+        // SAFETY: its core is valid (`core-stays`), and this thread alone uses it.
         let core = unsafe { it.class().core().as_ref() };
         if it.class().is_closed() {
             // A core that waits is looked at again.

@@ -430,7 +430,9 @@ impl ByteArena {
 
         self.check();
         let mut held = 0;
-        for header in self.core().chunks().flat_map(Chunk::headers) {
+        // SAFETY: the chunks of an arena that is there are valid (`chunk-listed`).
+        let headers = |chunk| unsafe { Chunk::headers(chunk) };
+        for header in self.core().chunks().flat_map(headers) {
             // SAFETY: `headers` gives those that were made (`headers-made`).
             let at = unsafe { header.as_ref() };
             let (counts, count) = (at.counts(), at.counts().count());

@@ -151,11 +151,13 @@ impl<R: References> ArenaCore<R> {
                 unsafe { class.push_all(drawn) };
             }
             None => {
-                let made = self.make(class, chunk, REFILL, false);
-                it.count_in_use(made.len() as u32);
-                let headers = made.rev().map(|index| Chunk::header(chunk, index));
-                // SAFETY: just made, so free, and not in the hand.
-                unsafe { class.push_all(headers) };
+                // SAFETY: on a list of the class, so it is valid. The headers are just made, so
+                // free, and not in the hand.
+                unsafe {
+                    let made = self.make(class, chunk, REFILL, false);
+                    it.count_in_use(made.len() as u32);
+                    class.push_all(Chunk::headers_from_last(chunk, made));
+                }
             }
         }
         // SAFETY: `it` is the record at `chunk`, which is on a list (`chunk-listed`).
@@ -164,7 +166,11 @@ impl<R: References> ArenaCore<R> {
 
     /// Makes the next headers of a chunk, at most `most`, if some are not made yet. Touches their
     /// bytes if `touched`. Returns their range.
-    fn make(
+    ///
+    /// # Safety
+    ///
+    /// The chunk is on a list of this class, which is of this arena (`chunk-listed`).
+    unsafe fn make(
         &self,
         class: &Class<R>,
         chunk: NonNull<Chunk<R>>,
@@ -172,7 +178,7 @@ impl<R: References> ArenaCore<R> {
         touched: bool,
     ) -> Range<u32> {
         let most = u32::try_from(most).unwrap_or(u32::MAX);
-        // SAFETY: on a list, so it is valid (`chunk-listed`).
+        // SAFETY: on a list (precondition), so it is valid (`chunk-listed`).
         let it = unsafe { chunk.as_ref() };
         let made = it.made()..it.buffers().min(it.made().saturating_add(most));
         for index in made.clone() {
@@ -276,22 +282,34 @@ impl<R: References> ArenaCore<R> {
                 super::tests::step();
                 // SAFETY: on a list, so it is valid (`chunk-listed`). It is asked for the next one
                 // before it moves to another list.
-                next = unsafe { chunk.as_ref() }.next();
-                self.make_banked(class, chunk, missing, touched);
+                unsafe {
+                    next = chunk.as_ref().next();
+                    self.make_banked(class, chunk, missing, touched);
+                }
             }
         }
     }
 
     /// Makes the next headers of a chunk of the class, at most `most`, and banks them.
-    fn make_banked(&self, class: &Class<R>, chunk: NonNull<Chunk<R>>, most: usize, touched: bool) {
-        let made = self.make(class, chunk, most, touched);
-        class.count_banked(made.len());
-        // SAFETY: on a list, so it is valid (`chunk-listed`), as are these headers
+    ///
+    /// # Safety
+    ///
+    /// The conditions of [`make`](Self::make).
+    unsafe fn make_banked(
+        &self,
+        class: &Class<R>,
+        chunk: NonNull<Chunk<R>>,
+        most: usize,
+        touched: bool,
+    ) {
+        // SAFETY: on a list (precondition), so it is valid (`chunk-listed`), as are these headers
         // (`headers-made`).
         unsafe {
+            let made = self.make(class, chunk, most, touched);
+            class.count_banked(made.len());
             let it = chunk.as_ref();
-            for index in made.rev() {
-                let (page, bit) = bit(Chunk::header(chunk, index).as_ref().number());
+            for header in Chunk::headers_from_last(chunk, made) {
+                let (page, bit) = bit(header.as_ref().number());
                 self.directory().bank(page, bit, &it.top);
             }
             it.relink(chunk);
@@ -344,10 +362,7 @@ impl<R: References> ArenaCore<R> {
                 it.count_in_use(it.made());
                 it.relink(chunk);
                 class.count_unbanked(it.made() as usize);
-                let headers = (0..it.made())
-                    .rev()
-                    .map(|index| Chunk::header(chunk, index));
-                class.push_all(headers);
+                class.push_all(Chunk::headers(chunk).rev());
             }
         }
         if let Some(wide) = wide {
@@ -889,13 +904,15 @@ impl<R: References> Chunk<R> {
         directory: &HeaderDirectory<R>,
         touched: bool,
     ) {
-        let header = Self::header(chunk, index);
-        let number = if index % PAGE_HEADERS == 0 {
-            directory.take(header, chunk)
-        } else {
-            // SAFETY: the one before is made (`headers-made`).
-            let before = unsafe { Self::header(chunk, index - 1).as_ref() };
-            directory.extend(before.number())
+        // SAFETY: this chunk has room for it (precondition), and the one before is made
+        // (`headers-made`).
+        let (header, number) = unsafe {
+            let header = Self::header(chunk, index);
+            let number = match index % PAGE_HEADERS {
+                0 => directory.take(header, chunk),
+                _ => directory.extend(header.sub(1).as_ref().number()),
+            };
+            (header, number)
         };
         let size = self.class().size();
         // SAFETY: the buffer is within the block, and unused; the header's place is within the
@@ -911,10 +928,16 @@ impl<R: References> Chunk<R> {
     }
 
     /// Frees the numbers of its headers.
-    fn give_numbers_back(chunk: NonNull<Self>, directory: &HeaderDirectory<R>) {
-        for header in Self::headers(chunk).step_by(PAGE_HEADERS as usize) {
-            // SAFETY: `headers` gives those that were made (`headers-made`).
-            directory.give_back(unsafe { header.as_ref() }.number());
+    ///
+    /// # Safety
+    ///
+    /// The chunk is valid, and from this directory.
+    unsafe fn give_numbers_back(chunk: NonNull<Self>, directory: &HeaderDirectory<R>) {
+        // SAFETY: valid (precondition); `headers` gives those that were made (`headers-made`).
+        unsafe {
+            for header in Self::headers(chunk).step_by(PAGE_HEADERS as usize) {
+                directory.give_back(header.as_ref().number());
+            }
         }
     }
 }

@@ -476,17 +476,24 @@ impl Drop for Source {
     #[inline]
     fn drop(&mut self) {
         if let Some(shared) = self.0 {
-            Self::end_of_owner(shared);
+            // SAFETY: this is an owner of it, which ends (`source-owners`).
+            unsafe { Self::end_of_owner(shared) };
         }
     }
 }
 
 impl Source {
-    fn end_of_owner(shared: NonNull<Shared>) {
+    /// Counts out an owner, and drops the shared part after the last one.
+    ///
+    /// # Safety
+    ///
+    /// The caller is an owner, and does not use it any more.
+    unsafe fn end_of_owner(shared: NonNull<Shared>) {
         // Release: what this owner did comes before the end of the shared part. Acquire:
         // pairs with the release of every other owner. Not a fence for the last one alone,
         // which ThreadSanitizer would not see.
-        // SAFETY: by `source-owners` it lives as long as `self`.
+        //
+        // SAFETY: it lives as long as the caller, an owner (precondition, `source-owners`).
         if unsafe { shared.as_ref().owners.fetch_sub(1, Ordering::AcqRel) } == 1 {
             // SAFETY: `try_new` wrote it into memory of the global allocator of this layout;
             // by `source-owners` this was the last owner, so nothing uses the memory any more.

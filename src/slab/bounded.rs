@@ -153,7 +153,7 @@ impl Bounded {
         if unsafe { sent::refill(self, shape) } {
             return Ok(());
         }
-        // SAFETY: as above.
+        // SAFETY: the memory was made for cells of this shape (precondition).
         unsafe { self.refill(shape) }.inspect_err(|_| self.refusals.set(self.refusals.get() + 1))
     }
 
@@ -380,7 +380,6 @@ impl<T> TrackedSlab<T, Bounded> {
     /// assert!(BoundedSlab::<u64>::try_with_capacity(1 << 30).is_err());
     /// ```
     pub fn try_with_capacity(capacity: usize) -> Result<Self, AllocError> {
-        // SAFETY: made for cells of `T`.
         Self::try_new_in(capacity, false, &Source::GLOBAL)
     }
 

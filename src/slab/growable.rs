@@ -158,11 +158,7 @@ unsafe impl Memory for Growable {
 
     #[cfg(any(test, fuzzing))]
     fn unfilled(&self) -> usize {
-        if self.header.get() == header::unallocated() {
-            return 0;
-        }
-        // SAFETY: made by `growable_header`, and allocated while the slab lives.
-        unsafe { self.header.get().cast::<GrowableHeader>().as_ref() }.unfilled()
+        self.body().map_or(0, GrowableHeader::unfilled)
     }
 
     #[inline(always)]

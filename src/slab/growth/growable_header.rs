@@ -487,7 +487,7 @@ impl GrowableHeader {
         if key == self.ready_to.get() && !self.make_ready() {
             return None;
         }
-        // SAFETY: of this shape (precondition).
+        // SAFETY: the table's cells are of this shape (precondition).
         let (cell, stamped) = unsafe { self.table.borrow_mut().stamp_next(key, shape) };
         self.next_fresh.set(key + 1);
         self.header.remove_fresh(1);

@@ -237,15 +237,8 @@ impl Growable {
     /// The memory was made for cells of this shape.
     #[inline(always)]
     unsafe fn claim_fresh(&self, shape: Shape) -> Option<NonNull<u8>> {
-        if self.header.get() == unallocated() {
-            return None;
-        }
-        // SAFETY: made by `growable_header`, and allocated while the slab lives; of this shape
-        // (precondition).
-        let (cell, stamped) = unsafe {
-            let body = self.header.get().cast::<GrowableHeader>().as_ref();
-            body.take_fresh(shape)?
-        };
+        // SAFETY: the slab has cells of this shape (precondition).
+        let (cell, stamped) = unsafe { self.body()?.take_fresh(shape)? };
         if stamped {
             // One more key has a cell; the cells of the other keys stay. Field by field: a copy
             // of all three fields would wait for the store of the last one.
@@ -269,23 +262,20 @@ impl Growable {
         let error = loop {
             // The allocator may use the slab. So look for a free cell after
             // each call, even after a refusal.
-            let header = match self.growable_header(*cells) {
-                Ok(header) => header,
+            let body = match self.growable_header(*cells) {
+                Ok(body) => body,
                 Err(error) => break error,
             };
-            // SAFETY: `growable_header` made it, and it stays until the slab is dropped; of these
-            // cells (precondition).
-            let cell = unsafe {
-                let stack = &header.as_ref().header.stack;
-                stack.pop().or_else(|| self.claim_fresh(cells.shape))
-            };
+            // SAFETY: the memory was made for these cells (precondition).
+            let fresh = || unsafe { self.claim_fresh(cells.shape) };
+            let cell = body.header.stack.pop().or_else(fresh);
             if let Some(cell) = cell {
                 return Ok(cell);
             }
             if let Some(error) = refusal {
                 break error;
             }
-            let (built, result) = self.grow(header, 1, false);
+            let (built, result) = self.grow(body, 1, false);
             self.stalls.set(self.stalls.get() + usize::from(built));
             refusal = result.err();
         };
@@ -306,13 +296,11 @@ impl Growable {
             let numbers = MAX_SLOTS >> shift;
             growable_header::chunks_for(additional, layout, shift, numbers, 0)?;
         }
-        let header = self.growable_header(const { ChunkShape::of::<T>() })?;
-        // SAFETY: `growable_header` made it, and it stays until the slab is dropped.
-        let body = unsafe { header.as_ref() };
+        let body = self.growable_header(const { ChunkShape::of::<T>() })?;
         let result = loop {
             // The allocator may use the slab: it may make room although it refuses, or use
             // up the room while the outgrown arrays are freed. So recheck.
-            let (_, result) = self.grow(header, additional, true);
+            let (_, result) = self.grow(body, additional, true);
             if body.has_room(additional) {
                 break Ok(());
             } else if result.is_err() {
@@ -326,11 +314,9 @@ impl Growable {
     }
 
     fn shrink(&self) {
-        if self.header.get() == unallocated() {
+        let Some(body) = self.body() else {
             return;
-        }
-        // SAFETY: made by `growable_header`, and allocated while the slab lives.
-        let body = unsafe { self.header.get().cast::<GrowableHeader>().as_ref() };
+        };
         // A walk goes by pointer through the chunks (`counted-walk`).
         if self.walks.get() == 0 {
             let released = body.shrink();
@@ -345,11 +331,13 @@ impl Growable {
 
     /// Returns the header, and creates it if there is none yet.
     #[inline]
-    fn growable_header(&self, cells: ChunkShape) -> Result<NonNull<GrowableHeader>, AllocError> {
-        if self.header.get() == unallocated() {
-            self.try_make_header(cells)?;
+    fn growable_header(&self, cells: ChunkShape) -> Result<&GrowableHeader, AllocError> {
+        loop {
+            match self.body() {
+                Some(body) => return Ok(body),
+                None => self.try_make_header(cells)?,
+            }
         }
-        Ok(self.header.get().cast())
     }
 
     /// Creates the header, unless the allocator does so by using this slab.
@@ -371,12 +359,10 @@ impl Growable {
     /// chunk had to be allocated. If the source refuses the first chunk, smaller ones are added.
     fn grow(
         &self,
-        header: NonNull<GrowableHeader>,
+        body: &GrowableHeader,
         slots: usize,
         touch: bool,
     ) -> (bool, Result<(), AllocError>) {
-        // SAFETY: `growable_header` made it, and it stays until the slab is dropped.
-        let body = unsafe { header.as_ref() };
         loop {
             let (mut left_over, result) = self.gather(body, slots, touch);
             body.add(slots, &mut left_over);
@@ -442,12 +428,7 @@ impl Growable {
     /// Tells the helper, if there is one, what the next growths need.
     fn expect_growth(&self) {
         #[cfg(feature = "std")]
-        if let Some(ahead) = &self.ahead {
-            if self.header.get() == unallocated() {
-                return;
-            }
-            // SAFETY: made by `growable_header`, and allocated while the slab lives.
-            let body = unsafe { self.header.get().cast::<GrowableHeader>().as_ref() };
+        if let (Some(ahead), Some(body)) = (&self.ahead, self.body()) {
             ahead.expect(body.next_number());
             for array in [Array::Stack, Array::Table] {
                 ahead.want_array(array, body.successor(array, ahead.count()));
@@ -464,7 +445,8 @@ impl Growable {
     }
 
     /// Returns the header, if there is one yet.
-    fn body(&self) -> Option<&GrowableHeader> {
+    #[inline]
+    pub(super) fn body(&self) -> Option<&GrowableHeader> {
         let header = self.header.get();
         // SAFETY: made by `growable_header`, and allocated while the slab lives.
         (header != unallocated()).then(|| unsafe { header.cast::<GrowableHeader>().as_ref() })

@@ -397,10 +397,12 @@ impl ChunkTable {
         let start = block.leak_start();
         if stamped || appended {
             self.unstamped = if stamped { 0 } else { 1 << self.shift };
-            self.point(number, start);
+            // SAFETY: of a chunk with that number, which has entries.
+            unsafe { self.point(number, start) };
         } else {
             self.filled_to = first;
-            self.fill_grain(start);
+            // SAFETY: as above; it is being filled from now on.
+            unsafe { self.fill_grain(start) };
         }
         // A chunk that is being filled needs the stand-in until the next chunk is added.
         if self.holes == 0 && self.filled_to == FILLED {
@@ -419,21 +421,26 @@ impl ChunkTable {
 
     /// Stamps the cells of the next grain of the chunk that is being filled, and replaces the
     /// stand-in's cells by them. O(slots of a grain).
+    ///
+    /// # Safety
+    ///
+    /// A chunk is being filled, and starts there.
     #[cold]
     #[inline(never)]
-    fn fill_grain(&mut self, start: NonNull<u8>) {
+    unsafe fn fill_grain(&mut self, start: NonNull<u8>) {
         let first = self.filled_to;
         let number = first >> self.shift;
         let local = first - (number << self.shift);
         let key = |local| Key::from_raw(first as u32 + local);
         let ChunkShape { shape, grain, .. } = self.cells;
-        // SAFETY: by `table-entries` the chunk has those cells, and no key leads to them yet.
+        let entry = first >> grain;
+        // SAFETY: by `table-entries` the chunk, which starts there (precondition), has those cells,
+        // and no key leads to them yet. It has entries for its number.
         unsafe {
             let cell = start.add(local * shape.layout.size());
             shape.stamp_all(cell, 1 << grain, key);
+            self.point_entries(entry..entry + 1, number, start);
         }
-        let entry = first >> grain;
-        self.point_entries(entry..entry + 1, number, start);
         let filled_to = first + (1 << grain);
         let end = (number + 1) << self.shift;
         self.filled_to = if filled_to < end { filled_to } else { FILLED };
@@ -451,7 +458,8 @@ impl ChunkTable {
         if self.filled_to != FILLED {
             let end = fresh.end.min(fresh.start + ahead.max(1));
             while self.filled_to < end {
-                self.fill_grain(self.start(fresh.start >> self.shift));
+                // SAFETY: the chunk of the fresh cells is the one that is being filled.
+                unsafe { self.fill_grain(self.start(fresh.start >> self.shift)) };
             }
             return self.filled_to.min(fresh.end);
         }
@@ -506,7 +514,8 @@ impl ChunkTable {
             self.unstamped = 0;
         }
         while self.filled_to != FILLED {
-            self.fill_grain(self.start(self.filled_to >> self.shift));
+            // SAFETY: a chunk is being filled, and `filled_to` is a key of its.
+            unsafe { self.fill_grain(self.start(self.filled_to >> self.shift)) };
         }
     }
 
@@ -618,7 +627,10 @@ impl ChunkTable {
             let block = unsafe { Block::from_start(start, self.layout, &self.source) };
             match &self.stand_in {
                 Some(stand_in) => {
-                    self.point(number, stand_in.start());
+                    let start = stand_in.start();
+                    // SAFETY: a block as large as a chunk, whose cells are those of no key, as it
+                    // is with a hole.
+                    unsafe { self.point(number, start) };
                     released.add(block);
                 }
                 None => self.stand_in = Some(block),
@@ -660,17 +672,28 @@ impl ChunkTable {
         }
     }
 
-    fn point(&mut self, number: usize, start: NonNull<u8>) {
+    /// All entries of a number lead to a block that starts there.
+    ///
+    /// # Safety
+    ///
+    /// The conditions of [`point_entries`](Self::point_entries), for all of its entries.
+    unsafe fn point(&mut self, number: usize, start: NonNull<u8>) {
         let entries = number << self.repeat..(number + 1) << self.repeat;
-        self.point_entries(entries, number, start);
+        // SAFETY: the conditions of that (precondition); a number has `1 << repeat` entries.
+        unsafe { self.point_entries(entries, number, start) };
     }
 
     /// Some entries of a number lead to a block that starts there.
-    fn point_entries(&mut self, entries: Range<usize>, number: usize, start: NonNull<u8>) {
+    ///
+    /// # Safety
+    ///
+    /// There is room for these entries, and the block has the cells to which they lead from now on
+    /// (`table-entries`).
+    unsafe fn point_entries(&mut self, entries: Range<usize>, number: usize, start: NonNull<u8>) {
         debug_assert!(entries.end <= self.room());
         let origin = start.as_ptr().wrapping_sub(self.distance(number));
         for entry in entries {
-            // SAFETY: there is room for that many entries.
+            // SAFETY: `origins` has room for this entry (precondition).
             unsafe { (self.origins.start().cast::<*mut u8>().add(entry)).write(origin) };
         }
     }

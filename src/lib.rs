@@ -239,6 +239,7 @@ extern crate std;
 #[cfg(test)]
 extern crate self as flatslab;
 
+mod as_value;
 #[cfg(feature = "alloc")]
 mod builder;
 #[cfg(feature = "arenas")]

@@ -1,13 +1,10 @@
 //! `ArenaBox`: the owner of a value in an arena.
 
-use core::borrow::{Borrow, BorrowMut};
-use core::cmp;
-use core::fmt;
-use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
+use crate::as_value::own_as_value;
 use crate::unsizing::{Coercion, Unsize};
 
 /// The owner of a value in an [`Arena`](super::Arena): dropping the box drops the value.
@@ -143,77 +140,4 @@ impl<T: ?Sized> Drop for ArenaBox<'_, T> {
     }
 }
 
-impl<T: ?Sized> AsRef<T> for ArenaBox<'_, T> {
-    fn as_ref(&self) -> &T {
-        self
-    }
-}
-
-impl<T: ?Sized> AsMut<T> for ArenaBox<'_, T> {
-    fn as_mut(&mut self) -> &mut T {
-        self
-    }
-}
-
-impl<T: ?Sized> Borrow<T> for ArenaBox<'_, T> {
-    fn borrow(&self) -> &T {
-        self
-    }
-}
-
-impl<T: ?Sized> BorrowMut<T> for ArenaBox<'_, T> {
-    fn borrow_mut(&mut self) -> &mut T {
-        self
-    }
-}
-
-/// Compares the values.
-impl<T: ?Sized + PartialEq> PartialEq for ArenaBox<'_, T> {
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
-    }
-}
-
-impl<T: ?Sized + Eq> Eq for ArenaBox<'_, T> {}
-
-/// Compares the values.
-impl<T: ?Sized + PartialOrd> PartialOrd for ArenaBox<'_, T> {
-    fn partial_cmp(&self, other: &Self) -> Option<cmp::Ordering> {
-        (**self).partial_cmp(other)
-    }
-}
-
-/// Compares the values.
-impl<T: ?Sized + Ord> Ord for ArenaBox<'_, T> {
-    fn cmp(&self, other: &Self) -> cmp::Ordering {
-        (**self).cmp(other)
-    }
-}
-
-/// Hashes the value.
-impl<T: ?Sized + Hash> Hash for ArenaBox<'_, T> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (**self).hash(state);
-    }
-}
-
-/// Prints the value.
-impl<T: ?Sized + fmt::Debug> fmt::Debug for ArenaBox<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-/// Prints the value.
-impl<T: ?Sized + fmt::Display> fmt::Display for ArenaBox<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-/// Prints the value's address.
-impl<T: ?Sized> fmt::Pointer for ArenaBox<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.value.fmt(f)
-    }
-}
+own_as_value!(impl [T: ?Sized] for ArenaBox<'_, T>, as T);

@@ -5,12 +5,12 @@
 //! returns.
 
 use core::cell::Cell;
-use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
 use super::key::{MAX_READERS, Word};
+use crate::as_value::print_as_value;
 
 /// A shared borrow of a value, like [`core::cell::Ref`].
 ///
@@ -230,30 +230,6 @@ impl<T: ?Sized> DerefMut for RefMut<'_, T> {
     }
 }
 
-/// Prints the value.
-impl<T: ?Sized + fmt::Debug> fmt::Debug for Ref<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
+print_as_value!(impl [T: ?Sized] for Ref<'_, T>, as T);
 
-/// Prints the value.
-impl<T: ?Sized + fmt::Display> fmt::Display for Ref<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-/// Prints the value.
-impl<T: ?Sized + fmt::Debug> fmt::Debug for RefMut<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-/// Prints the value.
-impl<T: ?Sized + fmt::Display> fmt::Display for RefMut<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
+print_as_value!(impl [T: ?Sized] for RefMut<'_, T>, as T);

@@ -1,9 +1,5 @@
 //! `PoolBox`: the owner of a value in a pool.
 
-use core::borrow::{Borrow, BorrowMut};
-use core::cmp;
-use core::fmt;
-use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::{Deref, DerefMut};
@@ -12,6 +8,7 @@ use core::ptr::NonNull;
 
 use super::Heap;
 use super::memory::{PoolMemory, Vacated};
+use crate::as_value::own_as_value;
 use crate::raw::touch::prefetch;
 use crate::unsizing::{Coercion, Unsize};
 
@@ -347,77 +344,4 @@ impl<T: ?Sized, M: PoolMemory> Drop for PoolBox<'_, T, M> {
     }
 }
 
-impl<T: ?Sized, M: PoolMemory> AsRef<T> for PoolBox<'_, T, M> {
-    fn as_ref(&self) -> &T {
-        self
-    }
-}
-
-impl<T: ?Sized, M: PoolMemory> AsMut<T> for PoolBox<'_, T, M> {
-    fn as_mut(&mut self) -> &mut T {
-        self
-    }
-}
-
-impl<T: ?Sized, M: PoolMemory> Borrow<T> for PoolBox<'_, T, M> {
-    fn borrow(&self) -> &T {
-        self
-    }
-}
-
-impl<T: ?Sized, M: PoolMemory> BorrowMut<T> for PoolBox<'_, T, M> {
-    fn borrow_mut(&mut self) -> &mut T {
-        self
-    }
-}
-
-/// Compares the values.
-impl<T: PartialEq + ?Sized, M: PoolMemory> PartialEq for PoolBox<'_, T, M> {
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
-    }
-}
-
-impl<T: Eq + ?Sized, M: PoolMemory> Eq for PoolBox<'_, T, M> {}
-
-/// Compares the values.
-impl<T: PartialOrd + ?Sized, M: PoolMemory> PartialOrd for PoolBox<'_, T, M> {
-    fn partial_cmp(&self, other: &Self) -> Option<cmp::Ordering> {
-        (**self).partial_cmp(other)
-    }
-}
-
-/// Compares the values.
-impl<T: Ord + ?Sized, M: PoolMemory> Ord for PoolBox<'_, T, M> {
-    fn cmp(&self, other: &Self) -> cmp::Ordering {
-        (**self).cmp(other)
-    }
-}
-
-/// Hashes the value.
-impl<T: Hash + ?Sized, M: PoolMemory> Hash for PoolBox<'_, T, M> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (**self).hash(state);
-    }
-}
-
-/// Prints the value.
-impl<T: fmt::Debug + ?Sized, M: PoolMemory> fmt::Debug for PoolBox<'_, T, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-/// Prints the value.
-impl<T: fmt::Display + ?Sized, M: PoolMemory> fmt::Display for PoolBox<'_, T, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-/// Prints the value's address.
-impl<T: ?Sized, M: PoolMemory> fmt::Pointer for PoolBox<'_, T, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.value.fmt(f)
-    }
-}
+own_as_value!(impl [T: ?Sized, M: PoolMemory] for PoolBox<'_, T, M>, as T);

@@ -14,6 +14,7 @@ use core::ptr::NonNull;
 use super::heap::free_list;
 use super::options::Options;
 use super::{Pool, PoolBox, fail};
+use crate::as_value::print_as_value;
 use crate::builder::{Build, Builder};
 use crate::error::{AllocError, BuildError};
 use crate::memory::{Pages, Report};
@@ -541,16 +542,4 @@ impl<T> Drop for RecycledBox<'_, T> {
     }
 }
 
-/// Prints the value.
-impl<T: fmt::Debug> fmt::Debug for RecycledBox<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-/// Prints the value.
-impl<T: fmt::Display> fmt::Display for RecycledBox<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
+print_as_value!(impl [T] for RecycledBox<'_, T>, as T);

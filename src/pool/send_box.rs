@@ -7,7 +7,6 @@
 //! * `returned-shared`, of `storage.rs`: the list of returned cells is all that a sent box and its
 //!   pool share.
 
-use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::pin::Pin;
@@ -18,6 +17,7 @@ use super::storage::InStorage;
 use super::{Pool, PoolBox};
 #[cfg(doc)]
 use super::{PoolStorage, StorageBox};
+use crate::as_value::print_as_value;
 use crate::raw::poison::poison_bytes;
 use crate::unsizing::{Coercion, Unsize};
 
@@ -331,19 +331,7 @@ impl<T: ?Sized> Drop for SendBox<T> {
     }
 }
 
-/// Prints the value.
-impl<T: fmt::Debug + ?Sized> fmt::Debug for SendBox<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-/// Prints the value.
-impl<T: fmt::Display + ?Sized> fmt::Display for SendBox<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
+print_as_value!(impl [T: ?Sized] for SendBox<T>, as T);
 
 /// `ci/loom.sh`: every order in which a pool's thread and the threads that drop its values can act.
 #[cfg(all(test, loom, feature = "alloc"))]

@@ -10,12 +10,12 @@
 //! are at offsets that size and alignment determine. But then each step of a cell's end
 //! (`cell.rs`) would be written a second time, for offsets that are variables, to save 8 bytes.
 
-use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::pin::Pin;
 use core::ptr::NonNull;
 
+use crate::as_value::print_as_value;
 use crate::slab::cell::{CellPtr, Place};
 use crate::slab::header::SlabHeader;
 use crate::slab::slot_box::SlotBox;
@@ -192,16 +192,4 @@ impl<T: ?Sized> Drop for DynSlotBox<T> {
     }
 }
 
-/// Prints the value.
-impl<T: fmt::Debug + ?Sized> fmt::Debug for DynSlotBox<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-/// Prints the value.
-impl<T: fmt::Display + ?Sized> fmt::Display for DynSlotBox<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
+print_as_value!(impl [T: ?Sized] for DynSlotBox<T>, as T);

@@ -17,11 +17,11 @@
 //! that a `T` may still be dropped there. A `Ref<'a, T>` exists only with `T: 'a`. An [`End`]
 //! keeps that `'a`, and has a destructor that mentions it, so no mapped guard outlives `'a`.
 
-use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
+use crate::as_value::print_as_value;
 use crate::error::AccessError;
 use crate::key::Key;
 use crate::slab::cell::{CellPtr, Live, Place};
@@ -221,33 +221,9 @@ impl<T> Drop for RefMut<'_, T> {
     }
 }
 
-/// Prints the value.
-impl<T: fmt::Debug> fmt::Debug for Ref<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
+print_as_value!(impl [T] for Ref<'_, T>, as T);
 
-/// Prints the value.
-impl<T: fmt::Display> fmt::Display for Ref<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-/// Prints the value.
-impl<T: fmt::Debug> fmt::Debug for RefMut<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-/// Prints the value.
-impl<T: fmt::Display> fmt::Display for RefMut<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
+print_as_value!(impl [T] for RefMut<'_, T>, as T);
 
 /// Returns why a handle's value cannot be read.
 #[cold]
@@ -765,30 +741,6 @@ impl<U: ?Sized> DerefMut for MappedRefMut<'_, U> {
     }
 }
 
-/// Prints the part.
-impl<U: ?Sized + fmt::Debug> fmt::Debug for MappedRef<'_, U> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
+print_as_value!(impl [U: ?Sized] for MappedRef<'_, U>, as U);
 
-/// Prints the part.
-impl<U: ?Sized + fmt::Display> fmt::Display for MappedRef<'_, U> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-/// Prints the part.
-impl<U: ?Sized + fmt::Debug> fmt::Debug for MappedRefMut<'_, U> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-/// Prints the part.
-impl<U: ?Sized + fmt::Display> fmt::Display for MappedRefMut<'_, U> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
+print_as_value!(impl [U: ?Sized] for MappedRefMut<'_, U>, as U);

@@ -1,12 +1,12 @@
 //! `SlotBox`: an owning handle that is also the exclusive borrow.
 
-use core::fmt;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ops::{Deref, DerefMut};
 use core::pin::Pin;
 use core::ptr::NonNull;
 
+use crate::as_value::print_as_value;
 use crate::key::Key;
 use crate::raw::poison::move_out;
 use crate::slab::cell::{CellPtr, Live, Place};
@@ -366,16 +366,4 @@ impl<T> Drop for SlotBox<T> {
     }
 }
 
-/// Prints the value.
-impl<T: fmt::Debug> fmt::Debug for SlotBox<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-/// Prints the value.
-impl<T: fmt::Display> fmt::Display for SlotBox<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
+print_as_value!(impl [T] for SlotBox<T>, as T);

@@ -3,11 +3,11 @@
 #[cfg(all(test, loom))]
 mod models;
 
-use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::pin::Pin;
 
+use crate::as_value::print_as_value;
 use crate::key::Key;
 use crate::raw::poison::{move_out, poison};
 use crate::slab::cell::Place;
@@ -360,16 +360,4 @@ impl<T> Drop for SendSlot<T> {
     }
 }
 
-/// Prints the value.
-impl<T: fmt::Debug> fmt::Debug for SendSlot<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-/// Prints the value.
-impl<T: fmt::Display> fmt::Display for SendSlot<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
+print_as_value!(impl [T] for SendSlot<T>, as T);

@@ -12,6 +12,7 @@ use core::ops::Deref;
 
 use super::SharedSlab;
 use super::cell::{CellPtr, MOST_READERS, SharedKey};
+use crate::as_value::print_as_value;
 use crate::error::AccessError;
 
 /// A guard of a value in a [`SharedSlab`]: the value is not dropped while the guard exists.
@@ -247,19 +248,7 @@ impl<T, S: Deref<Target = SharedSlab<T>>> Drop for SharedRef<T, S> {
     }
 }
 
-/// Prints the value.
-impl<T: fmt::Debug, S: Deref<Target = SharedSlab<T>>> fmt::Debug for SharedRef<T, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-/// Prints the value.
-impl<T: fmt::Display, S: Deref<Target = SharedSlab<T>>> fmt::Display for SharedRef<T, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
+print_as_value!(impl [T, S: Deref<Target = SharedSlab<T>>] for SharedRef<T, S>, as T);
 
 /// An iterator over the values of a [`SharedSlab`], from [`SharedSlab::iter`].
 ///

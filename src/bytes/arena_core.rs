@@ -30,7 +30,8 @@
 //!   classes that have some, and 1 more while the arena's drop runs, or the core waits.
 //! * `waits-once`: a core of one thread waits, if its arena is dropped and a call looks at what is
 //!   left of its chains, or will before it returns. It is on the list of that call alone, and
-//!   `remaining` is 1 more: for the first one the buffer, already free, with which the call began.
+//!   `remaining` is 1 more: for the first one the buffer, already free, or the link, with which
+//!   the call began.
 //! * `links-counted`: of one thread, `links` is the number of its headers that have a link.
 //! * `read-again`: the only user code that runs in this family is that of an allocator or a source
 //!   of memory. After each call of it, everything that it may have changed is read again.

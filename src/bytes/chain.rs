@@ -145,8 +145,8 @@ impl<R: References> Buf<R> {
         Ok(self.link()?.as_mut())
     }
 
-    /// Links this buffer to another, and returns the buffer that it was linked to. O(1), unless it
-    /// its arena was dropped, and it counts as the last call.
+    /// Links this buffer to another, and returns the buffer that it was linked to. O(1), unless the
+    /// arena of this buffer was dropped, and this counts as the last call: see above.
     ///
     /// The two buffers may be from different arenas.
     ///

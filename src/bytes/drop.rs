@@ -196,13 +196,12 @@ impl<R: References> ArenaCore<R> {
     #[cold]
     #[inline(never)]
     unsafe fn linked_in_closed(core: NonNull<Self>) {
-        // SAFETY: valid (precondition). This call is counted as a buffer, which `free_left` subtracts.
+        // SAFETY: valid (precondition), and closed. The call is counted, as a buffer that is free.
         unsafe {
             let it = core.as_ref();
             let is_left = !it.unfinished.get().is_empty() && it.waiting.get().is_none();
             if is_left && !it.has_others(0) {
-                it.remaining
-                    .store(it.remaining.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+                it.count_call();
                 Self::free_left(core);
             }
         }
@@ -510,6 +509,12 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
+    /// Counts a call that uses a closed core of one thread as a buffer, so that it stays.
+    fn count_call(&self) {
+        let remaining = self.remaining.load(Ordering::Relaxed);
+        self.remaining.store(remaining + 1, Ordering::Relaxed);
+    }
+
     /// Subtracts a buffer of a closed core of one thread, or a call that uses it.
     ///
     /// # Safety
@@ -570,8 +575,7 @@ impl<R: References> ArenaCore<R> {
                 let class = next.as_ref().class();
                 let core = class.core();
                 if class.is_closed() && core.as_ref().waiting.get().is_none() {
-                    let remaining = &core.as_ref().remaining;
-                    remaining.store(remaining.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+                    core.as_ref().count_call();
                     core.as_ref().waiting.set(Some(last));
                     last = core;
                 }

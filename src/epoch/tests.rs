@@ -43,7 +43,7 @@ fn epochs_keep_their_invariants_at_every_step() {
     });
 }
 
-/// One that was made for a pinned epoch lies between chunks, which none can be freed around.
+/// A record that was made for a pinned epoch lies between chunks, and keeps their memory apart.
 #[test]
 fn a_ring_that_goes_on_comes_back_to_the_records_that_it_began_with() {
     let slab = EpochSlab::<u64>::builder().epochs(3).build();
@@ -67,7 +67,7 @@ fn a_ring_that_goes_on_comes_back_to_the_records_that_it_began_with() {
         let _ = slab.advance();
     }
     assert_eq!(late(), 0);
-    // Those outside of it leave them alone, and have the others.
+    // An epoch outside of it takes one of the others.
     let outside = slab.open();
     assert_eq!(late(), 1);
     slab.close(outside).unwrap();

@@ -12,7 +12,7 @@ use crate::raw::report::Report;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
 use crate::slab::cell::{CellPtr, Place};
-use crate::slab::cells::claim;
+use crate::slab::cells::{ShapedCells, claim};
 #[cfg(doc)]
 use crate::slab::header;
 use crate::slab::header::SlabHeader;
@@ -135,26 +135,24 @@ impl Bounded {
         // SAFETY: made by `with_header`, and allocated while the slab lives.
         unsafe { self.header.cast::<BoundedHeader>().as_ref() }
     }
+}
 
+impl ShapedCells<'_, Bounded> {
     /// Makes a cell free when the stack is empty: one that was returned, or one of a lazy slab that
     /// was never used.
     ///
     /// # Errors
     ///
     /// `None` if every cell is taken; an error if the system refuses memory.
-    ///
-    /// # Safety
-    ///
-    /// The memory was made for cells of this shape.
     #[cold]
     #[inline(never)]
-    unsafe fn free_some(&self, shape: &Shape) -> Result<(), Option<AllocError>> {
-        // SAFETY: the memory was made for cells of this shape (precondition).
-        if unsafe { sent::refill(self, shape) } {
+    fn free_some(self) -> Result<(), Option<AllocError>> {
+        if sent::refill(self) {
             return Ok(());
         }
-        // SAFETY: the memory was made for cells of this shape (precondition).
-        unsafe { self.refill(shape) }.inspect_err(|_| self.refusals.set(self.refusals.get() + 1))
+        let refusals = &self.memory.refusals;
+        self.refill()
+            .inspect_err(|_| refusals.set(refusals.get() + 1))
     }
 
     /// Pushes a few fresh cells on the empty stack.
@@ -162,22 +160,15 @@ impl Bounded {
     /// # Errors
     ///
     /// `None` if no cell is fresh; an error if the system refuses memory.
-    ///
-    /// # Safety
-    ///
-    /// The memory was made for cells of this shape.
-    unsafe fn refill(&self, shape: &Shape) -> Result<(), Option<AllocError>> {
-        let count = shape.refill.min(self.body().header.fresh());
+    fn refill(self) -> Result<(), Option<AllocError>> {
+        let count = self.shape.refill.min(self.header().fresh());
         if count == 0 {
             return Err(None);
         }
-        // SAFETY: of this shape (precondition); just stamped, fresh so far, and room for every
-        // cell.
-        unsafe {
-            let cells = self.stamp_fresh(shape, count, false)?;
-            self.body().header.stack.refill(cells.map(Some));
-        }
-        self.body().header.remove_fresh(count);
+        let cells = self.stamp_fresh(count, false)?;
+        // SAFETY: just stamped, fresh so far, and room for every cell.
+        unsafe { self.header().stack.refill(cells.map(Some)) };
+        self.header().remove_fresh(count);
         Ok(())
     }
 
@@ -187,24 +178,17 @@ impl Bounded {
     /// # Errors
     ///
     /// If the system refuses; nothing has changed then.
-    ///
-    /// # Safety
-    ///
-    /// The memory was made for cells of this shape.
-    unsafe fn stamp_fresh(
-        &self,
-        shape: &Shape,
+    fn stamp_fresh(
+        self,
         count: usize,
         touch: bool,
     ) -> Result<impl DoubleEndedIterator<Item = NonNull<u8>> + use<>, AllocError> {
-        let body = self.body();
-        let (first, end) = (self.bound.get(), self.bound.get() + count);
-        let size = shape.layout.size();
+        let body = self.memory.body();
+        let (first, end) = (self.memory.bound.get(), self.memory.bound.get() + count);
+        let size = self.shape.layout.size();
         body.cells.commit(end * size)?;
         let stack = &body.header.stack;
         stack.commit_ahead(end)?;
-        // SAFETY: below the capacity, so within the block.
-        let start = unsafe { self.cells.add(first * size) };
         if touch {
             body.cells.populate(first * size..end * size)?;
             stack.populate(first, end)?;
@@ -213,32 +197,27 @@ impl Bounded {
             // empty here, and the pages of the entries before are touched.
             stack.touch_place(end - 1);
         }
-        // SAFETY: those cells are committed, and not in use.
+        // SAFETY: below the capacity, so within the block; those cells are committed, and not in
+        // use.
         unsafe {
+            let start = self.memory.cells.add(first * size);
             let key = |local| Key::from_raw(first as u32 + local);
-            shape.stamp_all(start, count, key);
-            self.bound.set(end);
+            self.shape.stamp_all(start, count, key);
+            self.memory.bound.set(end);
             Ok(chunk::cells(start, size, count))
         }
     }
 
     /// Stamps cells and pushes them until `slots` are on the stack, or no cell is fresh.
-    ///
-    /// # Safety
-    ///
-    /// The memory was made for cells of this shape.
-    unsafe fn prepare(&self, shape: &Shape, slots: usize) -> Result<(), AllocError> {
-        let header = &self.body().header;
+    fn prepare(self, slots: usize) -> Result<(), AllocError> {
+        let header = self.header();
         let count = slots
             .saturating_sub(header.stack.depth())
             .min(header.fresh());
         if count > 0 {
-            // SAFETY: of this shape (precondition); just stamped, fresh so far, and room for every
-            // cell.
-            unsafe {
-                let cells = self.stamp_fresh(shape, count, true)?;
-                header.stack.push_below(count, cells.map(Some));
-            }
+            let cells = self.stamp_fresh(count, true)?;
+            // SAFETY: just stamped, fresh so far, and room for every cell.
+            unsafe { header.stack.push_below(count, cells.map(Some)) };
             header.remove_fresh(count);
         }
         Ok(())
@@ -248,22 +227,22 @@ impl Bounded {
     ///
     /// # Safety
     ///
-    /// The memory was made for cells of this shape, and no one walks over them.
-    unsafe fn release_tail(&mut self, shape: &Shape) {
-        let size = shape.layout.size();
-        let mut end = self.bound.get();
+    /// No one walks over the cells.
+    unsafe fn release_tail(self) {
+        let size = self.shape.layout.size();
+        let mut end = self.memory.bound.get();
         // SAFETY: the index is below the bound, so the cell is stamped.
         let is_free =
-            |index| unsafe { shape.is_free(self.cell_of(shape, Key::from_raw(index as u32))) };
+            |index| unsafe { self.shape.is_free(self.start(Key::from_raw(index as u32))) };
         while end > 0 && is_free(end - 1) {
             end -= 1;
         }
-        let body = self.body();
-        let first = self.cells.addr().get();
+        let body = self.memory.body();
+        let first = self.memory.cells.addr().get();
         (body.header.stack)
             .retain(|cell| cell.is_some_and(|cell| cell.addr().get() - first < end * size));
-        body.header.add_fresh(self.bound.get() - end);
-        self.bound.set(end);
+        body.header.add_fresh(self.memory.bound.get() - end);
+        self.memory.bound.set(end);
         body.cells.decommit(end * size);
         // Room remains for the cells in use, which will be pushed when they are freed.
         body.header.stack.decommit(end);
@@ -309,7 +288,7 @@ unsafe impl Memory for Bounded {
     #[inline(always)]
     unsafe fn claim_when_empty<T>(&self) -> Result<Place<T>, Option<AllocError>> {
         // SAFETY: the memory was made for cells of `T` (precondition).
-        unsafe { self.free_some(const { &Shape::of::<T>() })? };
+        unsafe { ShapedCells::new(self, const { &Shape::of::<T>() }) }.free_some()?;
         claim(self).ok_or(None)
     }
 
@@ -426,8 +405,7 @@ impl<T> TrackedSlab<T, Bounded> {
     #[doc(alias("touch", "prefault", "warm_up"))]
     pub fn prepare(&self, slots: usize) -> Result<(), AllocError> {
         self.free_returned();
-        // SAFETY: the memory was made for cells of `T`.
-        unsafe { self.memory.prepare(const { &Shape::of::<T>() }, slots) }
+        self.cells().shaped().prepare(slots)
     }
 
     /// Frees the memory after the last slot in use: whole [system pages](crate::memory::Pages) that
@@ -454,9 +432,8 @@ impl<T> TrackedSlab<T, Bounded> {
     /// ```
     pub fn shrink_to_fit(&mut self) {
         self.free_returned();
-        // SAFETY: the memory was made for cells of `T`; an exclusive borrow, so
-        // no iterator is there.
-        unsafe { self.memory.release_tail(const { &Shape::of::<T>() }) };
+        // SAFETY: an exclusive borrow, so no iterator is there.
+        unsafe { self.cells().shaped().release_tail() };
     }
 
     /// Creates a slab that is never dropped, for a static or for the whole program.

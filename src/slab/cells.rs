@@ -128,6 +128,55 @@ pub(super) fn look<T>(memory: &impl Memory) -> Option<(Place<T>, Lowered)> {
     Some((Place::new(CellPtr::new(cell), header), lowered))
 }
 
+/// The header of a memory.
+#[inline(always)]
+fn header_of<M: Memory>(memory: &M) -> &SlabHeader {
+    // SAFETY: the header of a `Memory` is allocated as long as the memory is borrowed.
+    unsafe { memory.header().as_ref() }
+}
+
+/// The cells of a slab, without the type of their values: what cold code takes, which is then
+/// compiled once for each kind of memory.
+pub(super) struct ShapedCells<'a, M> {
+    pub(super) memory: &'a M,
+    pub(super) shape: &'static Shape,
+}
+
+impl<M> Clone for ShapedCells<'_, M> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for ShapedCells<'_, M> {}
+
+impl<'a, M: Memory> ShapedCells<'a, M> {
+    /// # Safety
+    ///
+    /// The memory has cells of this shape.
+    #[inline(always)]
+    pub(super) unsafe fn new(memory: &'a M, shape: &'static Shape) -> Self {
+        ShapedCells { memory, shape }
+    }
+
+    #[inline(always)]
+    pub(super) fn header(self) -> &'a SlabHeader {
+        header_of(self.memory)
+    }
+
+    /// Returns the start of the cell of a key.
+    ///
+    /// # Safety
+    ///
+    /// The key is below the bound.
+    #[inline(always)]
+    pub(super) unsafe fn start(self, key: Key) -> NonNull<u8> {
+        // SAFETY: below the bound (precondition); of this shape, says `new`.
+        unsafe { self.memory.cell_of(self.shape, key) }
+    }
+}
+
 /// The cells of a slab of `T`, by key.
 pub(crate) struct Cells<'a, T, M> {
     pub(super) memory: &'a M,
@@ -158,9 +207,16 @@ impl<'a, T, M: Memory> Cells<'a, T, M> {
 
     #[inline(always)]
     pub(crate) fn header(self) -> &'a SlabHeader {
-        // SAFETY: the header of a `Memory` is allocated as long as the memory is borrowed, for
-        // `'a`.
-        unsafe { self.memory.header().as_ref() }
+        header_of(self.memory)
+    }
+
+    /// The same cells, without the type of their values.
+    #[inline(always)]
+    pub(super) fn shaped(self) -> ShapedCells<'a, M> {
+        ShapedCells {
+            memory: self.memory,
+            shape: const { &Shape::of::<T>() },
+        }
     }
 
     pub(crate) fn memory(self) -> &'a M {

@@ -52,7 +52,6 @@ use crate::slab::cell::Place;
 pub use crate::slab::cells::Memory;
 use crate::slab::cells::{Cells, claim, look};
 use crate::slab::header::SlabHeader;
-use crate::slab::shape::Shape;
 use crate::slab::slot::{Slot, VacantSlot};
 use crate::stats::Stats;
 #[cfg(doc)]
@@ -376,7 +375,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// Frees the slots that other threads returned. Runs no user code.
     #[inline]
     fn free_returned(&self) {
-        sent::free_returned(self.cells(), usize::MAX);
+        sent::free_returned(self.cells().shaped(), usize::MAX);
     }
 
     /// Frees or drops like [`reclaim`](Self::reclaim), but at most `most` slots: for a loop that
@@ -399,7 +398,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// ```
     #[inline]
     pub fn reclaim_some(&self, most: usize) -> usize {
-        let freed = sent::free_returned(self.cells(), most);
+        let freed = sent::free_returned(self.cells().shaped(), most);
         freed + sent::drop_retired(self.cells(), most - freed)
     }
 
@@ -561,9 +560,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     #[must_use]
     pub fn is_full(&self) -> bool {
-        // SAFETY: the memory was made for cells of `T`.
-        self.cells().header().free() == 0
-            && !unsafe { sent::refill(&self.memory, const { &Shape::of::<T>() }) }
+        self.cells().header().free() == 0 && !sent::refill(self.cells().shaped())
     }
 }
 

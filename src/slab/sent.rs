@@ -32,9 +32,8 @@
 use core::ptr::NonNull;
 
 use super::cell::{CellPtr, Live, Place};
-use super::cells::{Cells, Memory};
+use super::cells::{Cells, Memory, ShapedCells};
 use super::header::{self, SlabHeader};
-use super::shape::Shape;
 use super::state::State;
 use crate::key::{Key, MAX_SLOTS};
 use crate::raw::packed::{Packing, Word};
@@ -162,62 +161,42 @@ pub(crate) const BATCH: usize = 16;
 
 /// Frees some returned cells for an insertion that found no free cell. Returns `true` if it freed
 /// any.
-///
-/// # Safety
-///
-/// The memory has cells of this shape.
 #[inline(always)]
-pub(super) unsafe fn refill<M: Memory>(memory: &M, shape: &Shape) -> bool {
-    // SAFETY: the memory has cells of this shape (precondition).
-    unsafe { free_returned_to(memory, shape, BATCH) > 0 }
+pub(super) fn refill<M: Memory>(cells: ShapedCells<'_, M>) -> bool {
+    free_returned(cells, BATCH) > 0
 }
 
 /// Returns the state of a cell that has refused access. If the cell was sent, returned cells are
 /// freed first: the answer must not depend on when the slab last looked.
 #[inline]
 pub(crate) fn look_again<T, M: Memory>(cells: Cells<'_, T, M>, cell: Live<'_, T>) -> State {
-    // SAFETY: the memory has cells of `T`, of which this is one.
-    unsafe { look_again_at(cells.memory(), const { &Shape::of::<T>() }, cell.start()) }
+    // SAFETY: it is one of these cells.
+    unsafe { look_again_at(cells.shaped(), cell.start()) }
 }
 
 /// Does what [`look_again`] does.
 ///
 /// # Safety
 ///
-/// The memory has cells of this shape, of which one that is stamped starts at `cell`.
+/// One of these cells, which is stamped, starts at `cell`.
 #[cold]
 #[inline(never)]
-unsafe fn look_again_at<M: Memory>(memory: &M, shape: &Shape, cell: NonNull<u8>) -> State {
+unsafe fn look_again_at<M: Memory>(cells: ShapedCells<'_, M>, cell: NonNull<u8>) -> State {
     // SAFETY: of this shape (precondition); no user code runs, so the cell stays (`live-by-key`).
     unsafe {
-        if shape.state(cell).is_sent() {
-            free_returned_to(memory, shape, usize::MAX);
+        if cells.shape.state(cell).is_sent() {
+            free_returned(cells, usize::MAX);
         }
-        shape.state(cell)
+        cells.shape.state(cell)
     }
 }
 
 /// Frees cells that were returned without a value, at most `most`, and returns their number.
-#[inline]
-pub(crate) fn free_returned<T, M: Memory>(cells: Cells<'_, T, M>, most: usize) -> usize {
-    // SAFETY: the memory has cells of `T`.
-    unsafe { free_returned_to(cells.memory(), const { &Shape::of::<T>() }, most) }
-}
-
-/// Does what [`free_returned`] does.
-///
-/// # Safety
-///
-/// The memory has cells of this shape.
 #[inline(always)]
-unsafe fn free_returned_to<M: Memory>(memory: &M, shape: &Shape, most: usize) -> usize {
-    // SAFETY: the header of a `Memory` is allocated as long as the memory is borrowed, which
-    // has cells of this shape (precondition).
-    unsafe {
-        match memory.header().as_ref().returns() {
-            Some(returns) => free_taken(memory, shape, returns, most),
-            None => 0,
-        }
+pub(super) fn free_returned<M: Memory>(cells: ShapedCells<'_, M>, most: usize) -> usize {
+    match cells.header().returns() {
+        Some(returns) => free_taken(cells, returns, most),
+        None => 0,
     }
 }
 
@@ -340,21 +319,10 @@ pub(super) fn close_retired<T, M: Memory>(cells: Cells<'_, T, M>) {
     }
 }
 
-/// Frees cells that were returned without a value, at most `most`, and returns their number.
-///
-/// # Safety
-///
-/// The memory has cells of this shape, and `returns` is its header's.
 #[cold]
 #[inline(never)]
-unsafe fn free_taken<M: Memory>(
-    memory: &M,
-    shape: &Shape,
-    returns: &Returns,
-    most: usize,
-) -> usize {
-    // SAFETY: the header of a `Memory` is allocated as long as the memory is borrowed.
-    let header = unsafe { memory.header().as_ref() };
+fn free_taken<M: Memory>(cells: ShapedCells<'_, M>, returns: &Returns, most: usize) -> usize {
+    let header = cells.header();
     let mut freed = 0;
     while freed < most {
         if header.taken().is_empty() {
@@ -364,8 +332,7 @@ unsafe fn free_taken<M: Memory>(
             }
             header.keep_taken(taken);
         }
-        // SAFETY: the memory has cells of this shape (precondition).
-        freed += unsafe { free_up_to(memory, shape, most - freed) };
+        freed += free_up_to(cells, most - freed);
     }
     freed
 }
@@ -373,41 +340,22 @@ unsafe fn free_taken<M: Memory>(
 /// Frees the returned cells of a slab that is being dropped. From now on the handles of sent cells
 /// count themselves out. Returns their number, an upper limit: some may have done so already. No
 /// user code runs.
-pub(super) fn close<T, M: Memory>(cells: Cells<'_, T, M>) -> usize {
-    // SAFETY: the memory has cells of `T`.
-    unsafe { close_shape(cells.memory(), const { &Shape::of::<T>() }) }
-}
-
-/// Does what [`close`] does.
-///
-/// # Safety
-///
-/// The memory has cells of this shape.
-unsafe fn close_shape<M: Memory>(memory: &M, shape: &Shape) -> usize {
-    // SAFETY: the header of a `Memory` is allocated as long as the memory is borrowed, which
-    // has cells of this shape (precondition).
-    unsafe {
-        let header = memory.header().as_ref();
-        if let Some(returns) = header.returns() {
-            free_up_to(memory, shape, usize::MAX);
-            header.keep_taken(returns.close());
-            free_up_to(memory, shape, usize::MAX);
-        }
-        if let Some(retired) = header.retired() {
-            retired.forget_owner();
-        }
-        header.sent()
+pub(super) fn close<M: Memory>(cells: ShapedCells<'_, M>) -> usize {
+    let header = cells.header();
+    if let Some(returns) = header.returns() {
+        free_up_to(cells, usize::MAX);
+        header.keep_taken(returns.close());
+        free_up_to(cells, usize::MAX);
     }
+    if let Some(retired) = header.retired() {
+        retired.forget_owner();
+    }
+    header.sent()
 }
 
 /// Frees cells of the header's list of returned cells, at most `most`, and returns their number.
-///
-/// # Safety
-///
-/// The memory has cells of this shape.
-unsafe fn free_up_to<M: Memory>(memory: &M, shape: &Shape, most: usize) -> usize {
-    // SAFETY: the header of a `Memory` is allocated as long as the memory is borrowed.
-    let header = unsafe { memory.header().as_ref() };
+fn free_up_to<M: Memory>(cells: ShapedCells<'_, M>, most: usize) -> usize {
+    let header = cells.header();
     header.note_peak();
     let mut taken = header.taken();
     let mut left = most;
@@ -415,18 +363,16 @@ unsafe fn free_up_to<M: Memory>(memory: &M, shape: &Shape, most: usize) -> usize
         if left == 0 {
             return None;
         }
-        // SAFETY: it was sent, so it is a cell of this slab, which has not been freed.
-        let cell = |number| unsafe { memory.cell_of(shape, Key::from_raw(number)) };
-        // SAFETY: the link of such a cell was written before the word above it was pushed
-        // (`link-at-value`).
-        let link = |number| unsafe { shape.read_link(cell(number)) };
-        let (number, rest) = taken.next(header.packing(), link)?;
+        let (number, rest) = taken.next(header.packing(), |number| read_link(cells, number))?;
         taken = rest;
         left -= 1;
-        let cell = cell(number);
-        // SAFETY: the slab keeps it allocated (`cell-stays`); its handle has moved the value out.
-        unsafe { shape.set_free(cell) };
-        Some(cell)
+        // SAFETY: it was sent, so it is a cell of this slab, which keeps it (`cell-stays`). Its
+        // handle is gone, with the value.
+        unsafe {
+            let cell = cells.start(Key::from_raw(number));
+            cells.shape.set_free(cell);
+            Some(cell)
+        }
     };
     // SAFETY: the handle and the value are gone, and this is the slab's thread. The slab is not
     // closed before this returns. So the cell is free before any other code runs, and was not on
@@ -438,15 +384,18 @@ unsafe fn free_up_to<M: Memory>(memory: &M, shape: &Shape, most: usize) -> usize
     freed
 }
 
+/// Reads the link of a cell that was returned.
+fn read_link<M: Memory>(cells: ShapedCells<'_, M>, number: u32) -> Word {
+    // SAFETY: it was sent, so it is a cell of this slab, which has not been freed. Its link was
+    // written before the word above it was pushed (`link-at-value`).
+    unsafe { (cells.shape).read_link(cells.start(Key::from_raw(number))) }
+}
+
 /// Returns the number of cells on the header's two lists; each of them was sent.
 #[cfg(any(test, fuzzing))]
 pub(super) fn taken<T, M: Memory>(cells: Cells<'_, T, M>) -> usize {
-    let shape = &Shape::of::<T>();
-    // SAFETY: it was sent, so it is a cell of this slab, which has not been freed. The link of such
-    // a cell was written before it was pushed (`link-at-value`).
-    let link =
-        |number| unsafe { shape.read_link(cells.memory().cell_of(shape, Key::from_raw(number))) };
     let header = cells.header();
+    let link = |number| read_link(cells.shaped(), number);
     let next_returned = |list: Word| list.next(header.packing(), link);
     count(cells, header.taken(), next_returned)
         + count(cells, header.taken_retired(), |list| {

@@ -287,7 +287,7 @@ pub(crate) unsafe fn close<T, M: Memory>(cells: Cells<'_, T, M>) {
 
         /// Hands the memory to the holders of the remaining cells. No user code runs.
         fn seal(&mut self) {
-            let sent = sent::close(self.cells);
+            let sent = sent::close(self.cells.shaped());
             let mut occupied = 0;
             for cell in (0..self.cells.bound()).filter_map(|index| self.cells.at(index)) {
                 if cell.state() != State::FREE {

@@ -21,6 +21,7 @@ use crate::key::MAX_SLOTS;
 use crate::raw::chunk;
 use crate::raw::memory::{self, Block};
 use crate::slab::cell::{CellPtr, Place};
+use crate::slab::cells::ShapedCells;
 use crate::slab::growable::Growable;
 #[cfg(feature = "std")]
 use crate::slab::growth::ahead::Ahead;
@@ -86,7 +87,7 @@ impl<T> TrackedSlab<T, Growable> {
         // Returned slots count as free. Otherwise a program that reserves before each burst
         // would grow forever.
         let missing = additional.saturating_sub(self.cells().header().free());
-        sent::free_returned(self.cells(), missing);
+        sent::free_returned(self.cells().shaped(), missing);
         // SAFETY: the memory was made for cells of `T`.
         unsafe { self.memory.try_reserve::<T>(additional) }
     }
@@ -217,7 +218,7 @@ impl Growable {
     pub(super) unsafe fn try_claim_by_growing<T>(&self) -> Result<Place<T>, AllocError> {
         // SAFETY: the memory was made for cells of `T` (precondition).
         unsafe {
-            let is_returned = sent::refill(self, const { &Shape::of::<T>() });
+            let is_returned = sent::refill(ShapedCells::new(self, const { &Shape::of::<T>() }));
             let cell = match is_returned {
                 true => self.header.get().as_ref().stack.pop(),
                 false => self.claim_fresh(const { Shape::of::<T>() }),

@@ -170,7 +170,7 @@ pub(super) fn refill<M: Memory>(cells: ShapedCells<'_, M>) -> bool {
 /// freed first: the answer must not depend on when the slab last looked.
 #[inline]
 pub(crate) fn look_again<T, M: Memory>(cells: Cells<'_, T, M>, cell: Live<'_, T>) -> State {
-    // SAFETY: it is one of these cells.
+    // SAFETY: a `Live` is a stamped cell, and it is one of these cells.
     unsafe { look_again_at(cells.shaped(), cell.start()) }
 }
 

@@ -81,10 +81,10 @@ use core::ops::Range;
 use core::ptr::NonNull;
 
 use super::RequestError;
+use super::counters::Counters;
 use super::numbers::{Directory, NO_PAGE, Number, Serials};
 use super::references::{References, Tallies};
 use super::sizes::{ClassSizes, Sizes};
-use super::stats::Counters;
 use crate::error::{AllocError, SizeError};
 use crate::raw::atomic::AtomicUsize;
 use crate::raw::memory::Block;

@@ -157,6 +157,7 @@ mod arena;
 mod arena_core;
 mod buf;
 mod chain;
+mod counters;
 mod drop;
 mod loc;
 #[cfg(all(test, loom))]

@@ -400,8 +400,6 @@ impl RawEpochs {
     /// Opens the next epoch of the ring; the current one takes no more insertions. Closes the epoch
     /// that has its place in the ring.
     pub(super) fn advance(&self) -> Epoch {
-        // One whose first chunk was refused.
-        self.forget_replaced();
         self.current_of_ring().set_closing();
         let next = self.open_next();
         self.store.trim();

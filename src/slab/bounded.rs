@@ -150,7 +150,7 @@ impl ShapedCells<'_, Bounded> {
         if sent::refill(self) {
             return Ok(());
         }
-        let refusals = &self.memory.refusals;
+        let refusals = &self.memory().refusals;
         self.refill()
             .inspect_err(|_| refusals.set(refusals.get() + 1))
     }
@@ -161,7 +161,7 @@ impl ShapedCells<'_, Bounded> {
     ///
     /// `None` if no cell is fresh; an error if the system refuses memory.
     fn refill(self) -> Result<(), Option<AllocError>> {
-        let count = self.shape.refill.min(self.header().fresh());
+        let count = self.shape().refill.min(self.header().fresh());
         if count == 0 {
             return Err(None);
         }
@@ -183,9 +183,9 @@ impl ShapedCells<'_, Bounded> {
         count: usize,
         touch: bool,
     ) -> Result<impl DoubleEndedIterator<Item = NonNull<u8>> + use<>, AllocError> {
-        let body = self.memory.body();
-        let (first, end) = (self.memory.bound.get(), self.memory.bound.get() + count);
-        let size = self.shape.layout.size();
+        let body = self.memory().body();
+        let (first, end) = (self.memory().bound.get(), self.memory().bound.get() + count);
+        let size = self.shape().layout.size();
         body.cells.commit(end * size)?;
         let stack = &body.header.stack;
         stack.commit_ahead(end)?;
@@ -200,10 +200,10 @@ impl ShapedCells<'_, Bounded> {
         // SAFETY: below the capacity, so within the block; those cells are committed, and not in
         // use.
         unsafe {
-            let start = self.memory.cells.add(first * size);
+            let start = self.memory().cells.add(first * size);
             let key = |local| Key::from_raw(first as u32 + local);
-            self.shape.stamp_all(start, count, key);
-            self.memory.bound.set(end);
+            self.shape().stamp_all(start, count, key);
+            self.memory().bound.set(end);
             Ok(chunk::cells(start, size, count))
         }
     }
@@ -229,20 +229,22 @@ impl ShapedCells<'_, Bounded> {
     ///
     /// No one walks over the cells.
     unsafe fn release_tail(self) {
-        let size = self.shape.layout.size();
-        let mut end = self.memory.bound.get();
+        let size = self.shape().layout.size();
+        let mut end = self.memory().bound.get();
         // SAFETY: the index is below the bound, so the cell is stamped.
-        let is_free =
-            |index| unsafe { self.shape.is_free(self.start(Key::from_raw(index as u32))) };
+        let is_free = |index| unsafe {
+            self.shape()
+                .is_free(self.start(Key::from_raw(index as u32)))
+        };
         while end > 0 && is_free(end - 1) {
             end -= 1;
         }
-        let body = self.memory.body();
-        let first = self.memory.cells.addr().get();
+        let body = self.memory().body();
+        let first = self.memory().cells.addr().get();
         (body.header.stack)
             .retain(|cell| cell.is_some_and(|cell| cell.addr().get() - first < end * size));
-        body.header.add_fresh(self.memory.bound.get() - end);
-        self.memory.bound.set(end);
+        body.header.add_fresh(self.memory().bound.get() - end);
+        self.memory().bound.set(end);
         body.cells.decommit(end * size);
         // Room remains for the cells in use, which will be pushed when they are freed.
         body.header.stack.decommit(end);

@@ -138,8 +138,8 @@ fn header_of<M: Memory>(memory: &M) -> &SlabHeader {
 /// The cells of a slab, without the type of their values: what cold code takes, which is then
 /// compiled once for each kind of memory.
 pub(super) struct ShapedCells<'a, M> {
-    pub(super) memory: &'a M,
-    pub(super) shape: &'static Shape,
+    memory: &'a M,
+    shape: &'static Shape,
 }
 
 impl<M> Clone for ShapedCells<'_, M> {
@@ -158,6 +158,16 @@ impl<'a, M: Memory> ShapedCells<'a, M> {
     #[inline(always)]
     pub(super) unsafe fn new(memory: &'a M, shape: &'static Shape) -> Self {
         ShapedCells { memory, shape }
+    }
+
+    #[inline(always)]
+    pub(super) fn memory(self) -> &'a M {
+        self.memory
+    }
+
+    #[inline(always)]
+    pub(super) fn shape(self) -> &'static Shape {
+        self.shape
     }
 
     #[inline(always)]

@@ -184,10 +184,10 @@ pub(crate) fn look_again<T, M: Memory>(cells: Cells<'_, T, M>, cell: Live<'_, T>
 unsafe fn look_again_at<M: Memory>(cells: ShapedCells<'_, M>, cell: NonNull<u8>) -> State {
     // SAFETY: of this shape (precondition); no user code runs, so the cell stays (`live-by-key`).
     unsafe {
-        if cells.shape.state(cell).is_sent() {
+        if cells.shape().state(cell).is_sent() {
             free_returned(cells, usize::MAX);
         }
-        cells.shape.state(cell)
+        cells.shape().state(cell)
     }
 }
 
@@ -370,7 +370,7 @@ fn free_up_to<M: Memory>(cells: ShapedCells<'_, M>, most: usize) -> usize {
         // handle is gone, with the value.
         unsafe {
             let cell = cells.start(Key::from_raw(number));
-            cells.shape.set_free(cell);
+            cells.shape().set_free(cell);
             Some(cell)
         }
     };
@@ -388,7 +388,7 @@ fn free_up_to<M: Memory>(cells: ShapedCells<'_, M>, most: usize) -> usize {
 fn read_link<M: Memory>(cells: ShapedCells<'_, M>, number: u32) -> Word {
     // SAFETY: it was sent, so it is a cell of this slab, which has not been freed. Its link was
     // written before the word above it was pushed (`link-at-value`).
-    unsafe { (cells.shape).read_link(cells.start(Key::from_raw(number))) }
+    unsafe { cells.shape().read_link(cells.start(Key::from_raw(number))) }
 }
 
 /// Returns the number of cells on the header's two lists; each of them was sent.

@@ -74,9 +74,10 @@ impl<T> core::error::Error for SharedError<T> {}
 /// last if links may hold all other buffers after it: chains that end in the same buffer, or in one
 /// of another arena, count as one for this. Whatever gives up or links a buffer of that arena may be
 /// this call, also an allocation of another arena that goes on with a chain which leads there. With
-/// [atomic](super::Atomic) counts each drop of a chain frees all of it, because a count of links
-/// would be written by all threads that link buffers. A program that cannot wait so long keeps the
-/// arena, or [takes](Buf::take_next) the chain apart, a few buffers at a time.
+/// [atomic](super::Atomic) counts each drop of a chain frees all of it, in O(n): a count of links
+/// that all threads write would make every link cost three times as much. A program that cannot
+/// wait so long drops the arena last, or [takes](Buf::take_next) the chain apart, a few buffers at a
+/// time.
 impl<R: References> Buf<R> {
     /// Returns another reference to the next buffer of the chain. O(1).
     ///

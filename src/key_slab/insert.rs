@@ -46,6 +46,29 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         })
     }
 
+    /// Inserts a value like [`try_insert`](Self::try_insert), and borrows it: for a caller that
+    /// changes the value once it has its key.
+    ///
+    /// # Errors
+    ///
+    /// Returns the value if no slot is free and the slab cannot grow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let (key, value) = slab.try_insert_ref(7).unwrap();
+    /// *value += 1;
+    /// assert_eq!(slab[key], 8);
+    /// ```
+    #[inline]
+    pub fn try_insert_ref(&mut self, value: T) -> Result<(K, &mut T), FullError<T>> {
+        match self.try_vacant_entry() {
+            Ok(entry) => Ok((entry.key(), entry.insert(value))),
+            Err(_) => Err(FullError(value)),
+        }
+    }
+
     /// Returns the entry of the slot that the next insertion fills, for a value that contains its
     /// own key. Never panics or aborts.
     ///

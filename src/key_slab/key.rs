@@ -28,8 +28,23 @@ pub trait SlabKey: Copy + Eq + Hash + fmt::Debug {
     #[doc(hidden)]
     type Cell<T>: Cell<T>;
 
-    /// Returns the index of the slot; for a key of no slot, an index past the end of every slab.
-    #[doc(hidden)]
+    /// A key that no slab returns, for generic code: to mark the absence of a value without an
+    /// `Option`, which may be larger.
+    ///
+    /// ```
+    /// use flatslab::key_slab::SlabKey;
+    /// use flatslab::{GenKey, KeySlab};
+    ///
+    /// struct Node<K> { next: K }
+    ///
+    /// let mut nodes: KeySlab<Node<GenKey>, GenKey> = KeySlab::with_key();
+    /// let key = nodes.insert(Node { next: SlabKey::NONE });
+    /// assert!(nodes.get(nodes[key].next).is_none());
+    /// ```
+    const NONE: Self;
+
+    /// Returns the index of the slot, for tables with an entry for each slot; for a key of no slot,
+    /// such as [`NONE`](Self::NONE), an index past the end of every slab.
     fn index(self) -> usize;
 
     /// Returns the version of the value; 0 if keys have none.
@@ -68,6 +83,8 @@ pub(super) use sealed::Inside;
 
 impl SlabKey for Key {
     type Cell<T> = Bare<T>;
+
+    const NONE: Self = Key::NONE;
 
     #[inline(always)]
     fn index(self) -> usize {
@@ -257,6 +274,11 @@ impl fmt::Display for GenKey {
 impl SlabKey for GenKey {
     type Cell<T> = Versioned<T>;
 
+    const NONE: Self = GenKey {
+        index: u32::MAX,
+        version: NonZeroU32::MIN,
+    };
+
     #[inline(always)]
     fn index(self) -> usize {
         self.index as usize
@@ -290,6 +312,9 @@ impl GenerationKey for GenKey {
 pub trait NamedKey: Copy + Eq + Hash + fmt::Debug {
     type Inner: SlabKey;
 
+    /// The key of no slot. A type without one is no key of a collection.
+    const NONE: Option<Self> = None;
+
     fn from_inner(inner: Self::Inner) -> Self;
     fn into_inner(self) -> Self::Inner;
 }
@@ -297,6 +322,11 @@ pub trait NamedKey: Copy + Eq + Hash + fmt::Debug {
 #[diagnostic::do_not_recommend]
 impl<N: NamedKey> SlabKey for N {
     type Cell<T> = <N::Inner as SlabKey>::Cell<T>;
+
+    const NONE: Self = match <N as NamedKey>::NONE {
+        Some(none) => none,
+        None => panic!("`key_type!` declares a key of no slot, and this type has none"),
+    };
 
     #[inline(always)]
     fn index(self) -> usize {
@@ -502,6 +532,10 @@ macro_rules! key_type {
 
         impl $crate::key_slab::NamedKey for $name {
             type Inner = $inner;
+
+            const NONE: $crate::__core::option::Option<Self> = $crate::__core::option::Option::Some(
+                $name(<$inner as $crate::key_slab::SlabKey>::NONE),
+            );
 
             #[inline(always)]
             fn from_inner(__inner: $inner) -> Self {

@@ -791,6 +791,22 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         cell.is_occupied().then(key)
     }
 
+    /// Borrows the value in the slot with this index, and returns it with its key. Returns `None` if
+    /// there is no value. O(1).
+    ///
+    /// ```
+    /// let mut slab = flatslab::KeySlab::new();
+    /// let key = slab.insert(7);
+    /// assert_eq!(slab.get_at(key.index()), Some((key, &7)));
+    /// assert_eq!(slab.get_at(1), None);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn get_at(&self, index: usize) -> Option<(K, &T)> {
+        let key = self.key_at(index)?;
+        Some((key, self.get(key)?))
+    }
+
     fn index_of(&self, value: &T) -> Option<usize> {
         let size = size_of::<K::Cell<T>>().max(1);
         // SAFETY: the place of the first cell, if there is one.

@@ -246,6 +246,7 @@ mod builder;
 pub mod bump;
 #[cfg(feature = "arenas")]
 pub mod bytes;
+pub mod collections;
 #[cfg(all(test, feature = "alloc"))]
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -266,6 +267,7 @@ pub mod guide;
 pub mod intrusive;
 mod key;
 pub mod key_slab;
+mod links;
 #[cfg(feature = "alloc")]
 pub mod memory;
 pub mod pool;
@@ -273,6 +275,7 @@ mod raw;
 #[cfg(feature = "tracked")]
 mod slab;
 mod stats;
+mod store;
 #[cfg(feature = "threads")]
 pub mod sync;
 #[doc(hidden)]

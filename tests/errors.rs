@@ -18,6 +18,9 @@ use std::path::Path;
 
 use flatslab::bump::{AllocOrInitError, Arena};
 use flatslab::bytes::{ByteArena, LocError, RequestError, SharedError};
+use flatslab::collections::{
+    AddError, InsertBesideError, InsertIdError, LinkError, List, Nodes, SlotError, SortedMap, Tree,
+};
 use flatslab::epoch::{EpochBytes, EpochError, EpochSlab, InsertError};
 use flatslab::key_slab::{ChangeError, CheckpointSlab, InsertAtError, RewindError, SecondarySlab};
 use flatslab::memory::{PageOption, Reason, Shortfall};
@@ -150,6 +153,27 @@ fn errors(to: &mut Messages) {
     }
     to.error("DisjointError", &DisjointError::Missing);
     to.error("DisjointError", &DisjointError::Overlapping);
+    let slot = SlotError {
+        slot: 7,
+        capacity: 4,
+    };
+    to.error("SlotError", &slot);
+    for error in [
+        AddError::Missing,
+        AddError::Taken(Key::NONE),
+        AddError::NoRoom(slot),
+        AddError::Full,
+        AddError::NoMemory(full),
+    ] {
+        to.error("AddError", &error);
+    }
+    to.error("InsertIdError", &InsertIdError::Taken(()));
+    to.error("InsertIdError", &InsertIdError::Full(()));
+    to.error("InsertBesideError", &InsertBesideError::NotInList(()));
+    to.error("InsertBesideError", &InsertBesideError::Full(()));
+    for error in [LinkError::Missing, LinkError::Linked, LinkError::NotInList] {
+        to.error("LinkError", &error);
+    }
     to.error("ChangeError", &ChangeError::Missing);
     to.error("ChangeError", &ChangeError::NoMemory(full));
     to.error("RewindError", &RewindError::OtherSlab);
@@ -230,7 +254,26 @@ fn errors(to: &mut Messages) {
 }
 
 /// The panics of methods without `try_`.
+/// A value of a list.
+struct Item(flatslab::collections::Links);
+
+flatslab::linked!(impl Linked<Key, Key> for Item { 0 });
+
 fn panics(to: &mut Messages) {
+    let mut items = KeySlab::new();
+    let mut list = List::new(Key::from_raw(3));
+    let item = list.push_back(&mut items, Item(Default::default()));
+    items.remove(item.unwrap());
+    to.panic("List::pop_front, removed", || list.pop_front(&mut items));
+    let (mut nodes, mut tree) = (Nodes::new(), Tree::new());
+    tree.insert(&mut nodes, 1, 2);
+    to.panic("Tree::get, other nodes", || {
+        tree.get(&Nodes::new(), &1).copied()
+    });
+    to.panic("SortedMap::with_capacity", || {
+        SortedMap::<u64, u64>::with_capacity(1 << 40)
+    });
+
     let slab = BoundedSlab::with_capacity(3);
     let key = slab.insert_key(7).unwrap();
     let reader = slab.get(key).unwrap();

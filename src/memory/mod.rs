@@ -72,6 +72,7 @@
 
 #[cfg(feature = "allocator-api2")]
 mod allocator;
+pub(crate) mod array;
 #[cfg(feature = "std")]
 mod region;
 

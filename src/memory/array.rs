@@ -1,0 +1,128 @@
+//! An array of plain records for collections that are written without unsafe code: what a `Vec` is,
+//! with memory from [`Pages`](super::Pages), and with failure as a value.
+//!
+//! # Invariants
+//!
+//! * `array-entries`: `start` is that of `block`, which is laid out for `capacity` entries; the first
+//!   `len <= capacity` of them are written.
+
+use core::alloc::Layout;
+use core::fmt;
+use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
+
+use crate::error::AllocError;
+use crate::raw::memory::Block;
+use crate::raw::source::Source;
+
+/// An array of plain records, which grows only when it is told to.
+pub(crate) struct Array<T: Copy> {
+    start: NonNull<T>,
+    len: usize,
+    capacity: usize,
+    block: Block,
+}
+
+// SAFETY: it owns its entries (`array-entries`), as a `Vec` does.
+unsafe impl<T: Copy + Send> Send for Array<T> {}
+// SAFETY: a reference to it lends its entries, as one to a `Vec` does.
+unsafe impl<T: Copy + Sync> Sync for Array<T> {}
+
+impl<T: Copy> Array<T> {
+    /// An array with memory for this many entries, which is touched now.
+    pub(crate) fn try_with_capacity(capacity: usize, source: &Source) -> Result<Self, AllocError> {
+        let layout = Layout::array::<T>(capacity).map_err(|_| AllocError::TooManyBytes {
+            slots: capacity,
+            slot_bytes: size_of::<T>(),
+        })?;
+        let block = Block::allocate(layout, source)?;
+        block.touch();
+        Ok(Array {
+            start: block.start().cast(),
+            len: 0,
+            capacity,
+            block,
+        })
+    }
+
+    /// An array of this many equal entries.
+    pub(crate) fn try_filled(len: usize, entry: T, source: &Source) -> Result<Self, AllocError> {
+        let mut array = Self::try_with_capacity(len, source)?;
+        array.fill_up(entry);
+        Ok(array)
+    }
+
+    /// The bytes of its memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.block.layout().size()
+    }
+
+    /// Where its memory came from.
+    pub(crate) fn source(&self) -> &Source {
+        self.block.source()
+    }
+
+    /// Moves the entries to memory for this many. Nothing has changed after an error.
+    pub(crate) fn try_grow(&mut self, capacity: usize) -> Result<(), AllocError> {
+        debug_assert!(capacity >= self.len);
+        let mut larger = Self::try_with_capacity(capacity, self.source())?;
+        larger.extend_from_slice(self);
+        *self = larger;
+        Ok(())
+    }
+
+    /// Adds an entry, for which there is memory.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, entry: T) {
+        assert!(self.len < self.capacity);
+        // SAFETY: below the capacity, so within the block (`array-entries`).
+        unsafe { self.start.add(self.len).write(entry) };
+        self.len += 1;
+    }
+
+    /// Adds entries, for which there is memory.
+    pub(crate) fn extend_from_slice(&mut self, entries: &[T]) {
+        for entry in entries {
+            self.push(*entry);
+        }
+    }
+
+    /// Adds equal entries as long as there is memory.
+    pub(crate) fn fill_up(&mut self, entry: T) {
+        while self.len < self.capacity {
+            self.push(entry);
+        }
+    }
+
+    /// Removes the last entry.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        let last = *self.last()?;
+        self.len -= 1;
+        Some(last)
+    }
+}
+
+impl<T: Copy> Deref for Array<T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        // SAFETY: so many entries are written (`array-entries`), and this is borrowed.
+        unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Copy> DerefMut for Array<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: so many entries are written (`array-entries`), and this is borrowed mutably.
+        unsafe { core::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Copy + fmt::Debug> fmt::Debug for Array<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

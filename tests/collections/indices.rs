@@ -1,0 +1,373 @@
+//! Indices against hash maps, with hashers that collide, panic and lie.
+
+use std::cell::Cell;
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasher, Hasher};
+
+use flatslab::collections::{
+    AddError, IdState, Indexed, InsertIdError, KeyIndex, SlotError, Store,
+};
+use flatslab::key_slab::SlabKey;
+use flatslab::{AllocError, BoundedKeySlab, GenKey, Key, KeySlab};
+
+use crate::random::{one_in, random, seed};
+use crate::{message_of, steps};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Order {
+    id: u64,
+    shares: u64,
+}
+
+impl Indexed<u64> for Order {
+    fn id(&self) -> &u64 {
+        &self.id
+    }
+}
+
+fn order(id: u64) -> Order {
+    Order { id, shares: id + 1 }
+}
+
+/// Random operations on an index and its slab, each of which does what a hash map does.
+fn is_like_a_map<S, H>(store: &mut S, index: &mut KeyIndex<u64, H>, most: usize, ids: u64)
+where
+    S: Store<Value = Order>,
+    H: BuildHasher,
+{
+    let mut model = HashMap::new();
+    for step in 0..steps() {
+        let id = random(ids);
+        match random(8) {
+            0..3 if model.len() < most => match index.insert(store, order(id)) {
+                Ok(key) => assert_eq!(model.insert(id, key), None),
+                Err(error) => {
+                    assert_eq!(error, InsertIdError::Taken(order(id)));
+                    assert!(model.contains_key(&id));
+                }
+            },
+            3 | 4 => {
+                let removed = index.remove(store, &id);
+                assert_eq!(removed, model.remove(&id).map(|_| order(id)));
+            }
+            5 => {
+                // Under another id, in the same slot.
+                let Some(key) = model.get(&id).copied() else {
+                    continue;
+                };
+                let new = random(ids);
+                assert!(index.forget(store, key));
+                assert!(!index.forget(store, key));
+                *store.get_mut(key).unwrap() = order(new);
+                match index.add(store, key) {
+                    Ok(()) => {
+                        model.remove(&id);
+                        model.insert(new, key);
+                    }
+                    Err(error) => {
+                        assert_eq!(error, AddError::Taken(model[&new]));
+                        *store.get_mut(key).unwrap() = order(id);
+                        index.add(store, key).unwrap();
+                    }
+                }
+                assert_eq!(index.add(store, key), Ok(()));
+            }
+            _ => assert_eq!(index.get(store, &id), model.get(&id).copied()),
+        }
+        assert_eq!(index.len(), model.len());
+        if step % 1024 == 0 {
+            assert_eq!(index.stale(store), 0);
+            for id in 0..ids {
+                assert_eq!(index.get(store, &id), model.get(&id).copied());
+            }
+        }
+    }
+}
+
+#[test]
+fn an_index_is_like_a_map() {
+    seed(1);
+    let mut slab = KeySlab::new();
+    is_like_a_map(&mut slab, &mut KeyIndex::with_capacity(300), 300, 500);
+    let mut slab: KeySlab<Order, GenKey> = KeySlab::with_key();
+    is_like_a_map(&mut slab, &mut KeyIndex::with_capacity(7), 7, 20);
+}
+
+#[test]
+fn a_growing_index_is_like_a_map() {
+    seed(2);
+    for (ids, buckets) in [(40, 2), (3000, 2), (3000, 4), (700, 64)] {
+        let mut slab = KeySlab::new();
+        let builder = KeyIndex::builder().growing().buckets_per_slot(buckets);
+        is_like_a_map(&mut slab, &mut builder.build(), usize::MAX, ids);
+    }
+}
+
+/// All ids have one of a few hashes, so that clusters are long.
+#[derive(Clone, Copy)]
+struct Few(u64);
+
+impl BuildHasher for Few {
+    type Hasher = FewHasher;
+
+    fn build_hasher(&self) -> FewHasher {
+        FewHasher(self.0, 0)
+    }
+}
+
+struct FewHasher(u64, u64);
+
+impl Hasher for FewHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.1 = bytes
+            .iter()
+            .fold(self.1, |sum, byte| sum + u64::from(*byte));
+    }
+
+    fn finish(&self) -> u64 {
+        (self.1 % self.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+}
+
+#[test]
+fn clusters_longer_than_a_tag_can_tell_are_searched_and_closed_too() {
+    seed(3);
+    for hashes in [1, 3, 20] {
+        let mut slab = KeySlab::new();
+        let mut index = KeyIndex::with_capacity_and_hasher(250, Few(hashes));
+        is_like_a_map(&mut slab, &mut index, 250, 400);
+    }
+}
+
+#[test]
+fn an_index_finds_every_id_while_it_grows() {
+    let count = crate::amount::amount(20_000, 200);
+    let mut slab = KeySlab::new();
+    let mut index = KeyIndex::<u64>::builder().growing().build();
+    for id in 0..count {
+        index.insert(&mut slab, order(id)).unwrap();
+        let seen = random(id + 1);
+        assert_eq!(index.get(&slab, &seen), Some(Key::from_raw(seen as u32)));
+        assert_eq!(index.get(&slab, &(id + 1)), None);
+        if id % 3 == 2 {
+            // From whichever table it is in.
+            assert_eq!(
+                index.remove(&mut slab, &(id / 3 * 2)).map(|it| it.id),
+                Some(id / 3 * 2)
+            );
+            let again = index.insert(&mut slab, order(id / 3 * 2)).unwrap();
+            assert_eq!(again.index() as u64, id / 3 * 2);
+        }
+    }
+    assert_eq!((index.len(), index.stale(&slab)), (count as usize, 0));
+    // A slot far above the others.
+    let mut index = KeyIndex::<u64>::builder().growing().build();
+    for id in (0..count).rev() {
+        index.add(&slab, Key::from_raw(id as u32)).unwrap();
+    }
+    assert_eq!((index.len(), index.stale(&slab)), (count as usize, 0));
+}
+
+#[test]
+fn an_index_without_room_refuses_and_loses_nothing() {
+    let mut slab = KeySlab::new();
+    let mut index = KeyIndex::<u64>::with_capacity(2);
+    let keys = [0, 1, 2].map(|id| slab.insert(order(id)));
+    index.add(&slab, keys[0]).unwrap();
+    let error = SlotError {
+        slot: 2,
+        capacity: 2,
+    };
+    assert_eq!(index.add(&slab, keys[2]), Err(AddError::NoRoom(error)));
+    assert_eq!(index.add(&slab, Key::NONE), Err(AddError::Missing));
+    let refused = index.insert(&mut slab, order(7)).unwrap_err();
+    assert_eq!((refused.into_inner(), slab.len()), (order(7), 3));
+
+    // Stale entries take up room.
+    slab.remove(keys[0]);
+    let key = slab.insert(order(3));
+    assert_eq!(
+        (key, index.get(&slab, &0), index.get(&slab, &3)),
+        (keys[0], None, None)
+    );
+    assert_eq!(index.add(&slab, keys[1]), Ok(()));
+    assert_eq!(index.stale(&slab), 1);
+    assert_eq!(index.add(&slab, key), Err(AddError::Full));
+    let error = index.insert(&mut slab, order(8)).unwrap_err();
+    assert_eq!(error, InsertIdError::Full(order(8)));
+    assert_eq!(index.rebuild(&slab, slab.keys()), 1);
+    assert_eq!((index.stale(&slab), index.get(&slab, &3)), (0, Some(key)));
+
+    let most = (1 << 30) - 1;
+    let error = KeyIndex::<u64>::try_with_capacity(most + 1).unwrap_err();
+    assert!(matches!(error, AllocError::TooManySlots { limit, .. } if limit == most));
+}
+
+#[test]
+fn several_values_may_have_one_id() {
+    seed(4);
+    for grows in [false, true] {
+        let mut slab = KeySlab::new();
+        let builder = KeyIndex::<u64>::builder().capacity(if grows { 4 } else { 300 });
+        let builder = if grows { builder.growing() } else { builder };
+        let mut index = builder.build();
+        let mut model: HashMap<u64, BTreeSet<Key>> = HashMap::new();
+        for _ in 0..300 {
+            let id = random(20);
+            if random(3) > 0 {
+                let key = slab.insert(order(id));
+                assert_eq!(index.add_another(&slab, key), Ok(()));
+                assert_eq!(index.add_another(&slab, key), Ok(()));
+                model.entry(id).or_default().insert(key);
+            } else {
+                let key = index.get(&slab, &id);
+                assert_eq!(
+                    key.is_some(),
+                    model.get(&id).is_some_and(|it| !it.is_empty())
+                );
+                let Some(key) = key else { continue };
+                assert!(model.get_mut(&id).unwrap().remove(&key));
+                assert!(index.forget(&slab, key));
+                slab.remove(key);
+            }
+        }
+        for id in 0..20 {
+            let all: Vec<Key> = index.get_all(&slab, &id).collect();
+            let distinct: BTreeSet<Key> = all.iter().copied().collect();
+            assert_eq!(all.len(), distinct.len());
+            assert_eq!(distinct, model.remove(&id).unwrap_or_default());
+        }
+    }
+}
+
+#[test]
+fn ids_may_be_borrowed_and_of_several_types() {
+    struct Session {
+        token: u64,
+        user: String,
+    }
+
+    impl Indexed<u64> for Session {
+        fn id(&self) -> &u64 {
+            &self.token
+        }
+    }
+
+    impl Indexed<str> for Session {
+        fn id(&self) -> &str {
+            &self.user
+        }
+    }
+
+    let mut slab = KeySlab::new();
+    let mut by_token = KeyIndex::<u64>::with_capacity(8);
+    let mut by_user = KeyIndex::<str>::with_capacity(8);
+    for (token, user) in [(7, "seven"), (8, "eight"), (9, "")] {
+        let user = user.to_string();
+        let key = by_token.insert(&mut slab, Session { token, user }).unwrap();
+        by_user.add(&slab, key).unwrap();
+    }
+    let eight = by_user.get(&slab, "eight").unwrap();
+    assert_eq!(by_token.get(&slab, &8), Some(eight));
+    assert_eq!(slab[by_user.get(&slab, "").unwrap()].token, 9);
+    assert!(by_user.forget(&slab, eight));
+    assert_eq!(by_token.remove(&mut slab, &8).unwrap().user, "eight");
+    assert_eq!(by_user.get(&slab, "eight"), None);
+}
+
+#[test]
+fn a_stale_entry_finds_no_other_value() {
+    let mut slab = BoundedKeySlab::with_capacity(4);
+    let mut index = KeyIndex::<u64>::with_capacity(4);
+    let key = index.insert(&mut slab, order(1)).unwrap();
+    slab.remove(key);
+    assert_eq!(index.get(&slab, &1), None);
+    assert!(!index.forget(&slab, key) && index.remove(&mut slab, &1).is_none());
+    let next = slab.insert(order(2)).unwrap();
+    assert_eq!(
+        (next, index.get(&slab, &1), index.get(&slab, &2)),
+        (key, None, None)
+    );
+    // It finds a value that has its id again.
+    slab[next].id = 1;
+    assert_eq!(index.get(&slab, &1), Some(next));
+    index.clear();
+    assert_eq!((index.get(&slab, &1), index.is_empty()), (None, true));
+}
+
+thread_local! {
+    /// The number of hashes before one panics.
+    static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
+}
+
+/// Panics at times, and lies at times.
+struct Fragile {
+    lies: bool,
+    inner: Few,
+}
+
+impl BuildHasher for Fragile {
+    type Hasher = FewHasher;
+
+    fn build_hasher(&self) -> FewHasher {
+        let left = LEFT.get();
+        LEFT.set(left.wrapping_sub(1));
+        assert!(left > 0, "a hash");
+        let shift = if self.lies { random(3) } else { 0 };
+        Few(self.inner.0 + shift).build_hasher()
+    }
+}
+
+#[test]
+fn searches_end_and_values_stay_whatever_the_hasher_does() {
+    seed(5);
+    for (lies, hashes, rebuilds) in [(false, 5, false), (true, 1, false), (true, 50, true)] {
+        let inner = Few(hashes);
+        let mut index = KeyIndex::<u64, _>::with_capacity_and_hasher(200, Fragile { lies, inner });
+        let mut slab = KeySlab::new();
+        let mut live = 0;
+        for _ in 0..steps() / 10 {
+            let id = random(300);
+            LEFT.set(if random(3) == 0 { random(6) } else { u64::MAX });
+            let before = slab.len();
+            match random(4) {
+                0 | 1 => drop(message_of(|| index.insert(&mut slab, order(id)))),
+                2 => drop(message_of(|| index.remove(&mut slab, &id))),
+                _ => drop(message_of(|| index.forget(&slab, Key::from_raw(id as u32)))),
+            }
+            LEFT.set(u64::MAX);
+            assert!(slab.len().abs_diff(before) <= 1);
+            live = slab.len();
+            let _ = (index.get(&slab, &id), index.stale(&slab));
+            if rebuilds && one_in(500) {
+                index.rebuild(&slab, slab.keys());
+            }
+        }
+        assert_eq!(slab.iter().count(), live);
+    }
+    let state = IdState::new();
+    let hashes: BTreeSet<u64> = (0..1000_u64).map(|id| state.hash_one(id)).collect();
+    assert_eq!(hashes.len(), 1000);
+    let texts = ["", "\0", "\0\0", "abcdefgh", "abcdefgh\0", "abcdefghi"];
+    let hashes: BTreeSet<u64> = texts.iter().map(|text| state.hash_one(text)).collect();
+    assert_eq!(hashes.len(), texts.len());
+}
+
+#[test]
+fn a_key_of_any_type_is_indexed() {
+    fn finds<K: SlabKey>(mut slab: KeySlab<Order, K>) {
+        let mut index = KeyIndex::<u64>::with_capacity(3);
+        let keys = [5, 6, 7].map(|id| index.insert(&mut slab, order(id)).unwrap());
+        slab.remove(keys[1]);
+        let key = slab.insert(order(8));
+        assert_eq!(index.get(&slab, &7), Some(keys[2]));
+        assert!(index.get(&slab, &6).is_none() && !index.forget(&slab, key));
+    }
+
+    flatslab::key_type!(struct Named);
+    flatslab::key_type!(struct NamedWithGeneration(GenKey));
+    finds::<Key>(KeySlab::new());
+    finds::<GenKey>(KeySlab::with_key());
+    finds::<Named>(KeySlab::with_key());
+    finds::<NamedWithGeneration>(KeySlab::with_key());
+}

@@ -38,7 +38,9 @@ impl IdState {
             let place = 0_u8;
             (&raw const place).addr() as u64
         };
-        IdState { seed }
+        IdState {
+            seed: seed ^ DIGITS[0],
+        }
     }
 }
 
@@ -93,7 +95,7 @@ impl Hasher for IdHasher {
 
     #[inline(always)]
     fn write_u64(&mut self, word: u64) {
-        self.state = folded(self.state ^ word ^ DIGITS[0], DIGITS[1]);
+        self.state = folded(self.state ^ word, DIGITS[1]);
     }
 
     #[inline(always)]

@@ -1,33 +1,32 @@
 //! `KeyIndex`: finds a value of a slab by an id that the value contains.
 //!
-//! The ids stay in the values. A bucket has the number of a slot, and in the bits that are left a
-//! *tag* of the id's hash, so that a search reads the value of an id that is there, and hardly ever
-//! another one. Collisions take the next free bucket. A removal moves back the entries that follow,
-//! so there are no tombstones, and a table never has to be cleaned up.
+//! The ids stay in the values. The table of an index consists of groups of half a cache line, of six
+//! entries each. An entry is the number of a slot, with some bits of the id's hash in what is spare,
+//! and a *tag* of seven more bits. The tags of a group are in one word, and a search compares all of
+//! them in a few instructions, without a branch for each. It reads the value of an id that is there,
+//! and hardly ever another one.
 //!
-//! # The tag
-//!
-//! The first home bits of a tag are the last bits of the entry's home bucket. As long as no entry is
-//! further from its home than they can tell, a removal sees from an entry alone whether it may be
-//! moved, and a growing table where it will be: no value is read, and no id is hashed. The rest of the
-//! tag are the bits of the hash above those of the home, so that in a table of twice the size the
-//! home gets one of them, and the tag is one bit shorter. If an entry is ever further away, the table
-//! notes it, and reads values instead.
+//! An entry is in the *home* group of its hash, or in one of the groups after it if that was full.
+//! A group counts the entries that were refused, its *overflow*: as long as there is none, a search
+//! ends there. When such an entry is removed, the groups that had refused it count one less. So there
+//! are no tombstones, no entry moves, and a removal runs no code of the user's.
 //!
 //! # Growth
 //!
+//! The product of the hash and the number of groups is, from its first bits on, the home group, the
+//! tag and the other bits. With twice as many groups the first bit of the tag becomes the last bit of
+//! the group, and so on. So entries move to a larger table without a look at their values, except
+//! those that are not in their home group: each group counts these, its *guests*.
+//!
 //! A growing index allocates its next table when three quarters of the slots are used, writes a few
-//! buckets of it with each insertion, and moves a few entries of the old table with each insertion
+//! groups of it with each insertion, and moves a few groups of the old table with each insertion
 //! after it was replaced. So no insertion is O(n), unless the slots of the keys jump.
 //!
 //! # Invariants
 //!
-//! * `index-empty`: a table has fewer entries than buckets, and at least one bucket is `EMPTY`. So
-//!   every search ends, whatever the values, the hasher and `Eq` do.
-//! * `index-near`: unless `far` is set, every entry is less than `1 << home_bits` buckets after its
-//!   home.
-//! * `index-reachable`: no bucket between the home of an entry and the entry is `EMPTY`, unless the
-//!   hasher has lied or panicked, or the id has changed.
+//! * `index-room`: a table has fewer entries than places.
+//! * `index-reachable`: every group from the home of an entry up to the one before the entry's has an
+//!   overflow that counts this entry, unless the hasher has lied, or the id has changed.
 
 use core::error::Error;
 use core::fmt;
@@ -40,6 +39,7 @@ use super::hash::IdState;
 use super::heap::{SlotError, check_slots};
 use crate::builder::{Build, Builder};
 use crate::error::{AllocError, BuildError, FullError};
+use crate::key::MAX_SLOTS;
 use crate::key_slab::SlabKey;
 use crate::memory::Pages;
 use crate::memory::array::Array;
@@ -76,10 +76,10 @@ pub trait Indexed<Id: ?Sized> {
 /// Finds the key of a value by an id that the value contains: the order id of a client, a name, an
 /// address.
 ///
-/// The index has 4 bytes for each bucket, and 2 to 4 buckets for each slot of the slab. They are
-/// allocated and touched when it is created, and nothing is allocated later, unless the index
-/// [grows](Builder::growing). It has no copy of the ids, and no reference to the slab, which every
-/// method takes.
+/// The index has 12 bytes for each slot of the slab, or as many as its
+/// [load](Builder::max_load) takes. They are allocated and touched when it is created, and nothing is
+/// allocated later, unless the index [grows](Builder::growing). It has no copy of the ids, and no
+/// reference to the slab, which every method takes.
 ///
 /// # Removal
 ///
@@ -91,9 +91,9 @@ pub trait Indexed<Id: ?Sized> {
 ///
 /// # Complexity
 ///
-/// Expected O(1) for all operations that do not say otherwise. The entries from the id's home bucket
-/// to the next empty one are visited: in a table that is half full 1.5 for an id that is there, and
-/// 2.5 otherwise, on average; in one that is a quarter full 1.2 and 1.4.
+/// Expected O(1) for all operations that do not say otherwise. A search reads half a cache line of the
+/// table, and another half for each group that was full: one more in a tenth of the searches, in a
+/// table that is as full as it may be. Then it reads the value.
 ///
 /// # Examples
 ///
@@ -120,8 +120,6 @@ pub trait Indexed<Id: ?Sized> {
 pub struct KeyIndex<Id: ?Sized, H = IdState> {
     table: Table,
     growth: Growth,
-    /// The number of slots whose keys there is room for.
-    slots: usize,
     options: KeyIndexOptions,
     hasher: H,
     id: PhantomData<fn(&Id)>,
@@ -130,9 +128,9 @@ pub struct KeyIndex<Id: ?Sized, H = IdState> {
 /// The state of a table that is replaced by a larger one.
 enum Growth {
     Rests,
-    /// The next table, some of whose buckets are written.
+    /// The next table, some of whose groups are written.
     Clears(Table),
-    /// The old table, whose entries before this bucket have been moved.
+    /// The old table, whose groups before this one have been moved.
     Moves(Table, usize),
 }
 
@@ -206,160 +204,282 @@ impl<T> fmt::Display for InsertIdError<T> {
 
 impl<T> Error for InsertIdError<T> {}
 
-const EMPTY: u32 = 0;
-
-/// A bucket of an old table whose entry has been moved, or removed.
-const MOVED: u32 = u32::MAX;
-
-/// The most home bits of a tag: clusters of a hundred buckets are rare in a table that is half full.
-const HOME_BITS: u32 = 7;
-
 /// The fewest slots of a growing index.
 const FEWEST: usize = 16;
 
-/// A table of buckets: `EMPTY`, or the number of a slot plus 1 and a tag above it.
+/// The part of a table's places that is used at most, in percent, unless a program chooses another.
+const LOAD: usize = 45;
+
+/// Entries of a group.
+const ENTRIES: usize = 6;
+
+/// A bit in each byte that is a tag.
+const ONES: u64 = 0x0101_0101_0101;
+
+/// The first bit of each byte that is a tag: set if the place has an entry.
+const FIRSTS: u64 = ONES << 7;
+
+/// The overflow that says "many", and is never lowered.
+const MANY: u64 = u64::MAX >> 51;
+
+/// Six entries.
+#[derive(Clone, Copy)]
+#[repr(C, align(32))]
+struct Group {
+    /// Six bytes, each of which is 0, or a tag whose first bit is set; three bits for the guests; the
+    /// overflow.
+    tags: u64,
+    /// The numbers of the slots, and above them more bits of the hash.
+    slots: [u32; ENTRIES],
+}
+
+impl Group {
+    const EMPTY: Group = Group {
+        tags: 0,
+        slots: [0; ENTRIES],
+    };
+
+    /// A bit for each entry with this tag, and perhaps for one after it whose tag differs in the last
+    /// bit: the rest of the entry tells.
+    #[inline(always)]
+    fn matching(&self, tag: u8) -> u64 {
+        let differing = self.tags ^ (ONES * u64::from(tag));
+        differing.wrapping_sub(ONES) & !differing & FIRSTS
+    }
+
+    /// The place of the first bit of those that [`matching`](Self::matching) returns.
+    #[inline(always)]
+    fn at(bits: u64) -> usize {
+        (bits.trailing_zeros() / 8) as usize
+    }
+
+    /// The entries that there are.
+    fn entries(&self) -> impl Iterator<Item = usize> + use<> {
+        let tags = self.tags;
+        (0..ENTRIES).filter(move |at| tags >> (8 * at) & 0x80 != 0)
+    }
+
+    fn tag(&self, at: usize) -> u8 {
+        (self.tags >> (8 * at)) as u8
+    }
+
+    #[inline(always)]
+    fn guests(&self) -> u64 {
+        self.tags >> 48 & 7
+    }
+
+    #[inline(always)]
+    fn overflow(&self) -> u64 {
+        self.tags >> 51
+    }
+
+    fn note_refused(&mut self) {
+        if self.overflow() < MANY {
+            self.tags += 1 << 51;
+        }
+    }
+
+    fn forget_refused(&mut self) {
+        if (1..MANY).contains(&self.overflow()) {
+            self.tags -= 1 << 51;
+        }
+    }
+}
+
+/// A table of groups.
 struct Table {
-    /// A power of two of them, once all are written.
-    buckets: Array<u32>,
-    /// How many buckets there are, as a power of two.
-    bits: u32,
-    slot_bits: u32,
-    home_bits: u32,
-    /// An entry may be further from its home than its tag can tell.
-    far: bool,
+    groups: Array<Group>,
+    /// How many groups there are, once all are written.
+    count: usize,
+    /// The number of slots whose keys there is room for.
+    slots: usize,
+    /// The bits of an entry that are the number of its slot.
+    slot_mask: u32,
     len: usize,
 }
 
+/// What an entry has of its hash.
+#[derive(Clone, Copy)]
+struct Mark {
+    tag: u8,
+    bits: u32,
+}
+
+impl Mark {
+    /// The slot of an entry if it has these bits.
+    #[inline(always)]
+    fn slot(self, entry: u32, slot_mask: u32) -> Option<usize> {
+        let slot = entry ^ self.bits;
+        (slot <= slot_mask).then_some(slot as usize)
+    }
+}
+
+/// The place of an entry: its group, and where it is in the group.
+#[derive(Clone, Copy)]
+struct Place {
+    group: usize,
+    at: usize,
+    home: usize,
+}
+
 impl Table {
-    /// A table for the keys of this many slots, none of whose buckets is written.
-    fn try_new(slots: usize, buckets_per_slot: usize, source: &Source) -> Result<Self, AllocError> {
+    /// A table for the keys of this many slots, none of whose groups is written.
+    fn try_new(slots: usize, groups: usize, source: &Source) -> Result<Self, AllocError> {
         check_slots(slots)?;
-        let buckets = slots.max(2).checked_mul(buckets_per_slot);
-        let buckets = buckets.and_then(usize::checked_next_power_of_two);
-        let buckets = buckets.ok_or(AllocError::TooManyBytes {
-            slots,
-            slot_bytes: 4 * buckets_per_slot,
-        })?;
-        let bits = buckets.trailing_zeros();
-        // Neither `EMPTY` nor `MOVED` is an entry: their slots plus 1 would be 0 and the largest
-        // number.
-        let slot_bits = usize::BITS - (slots + 1).leading_zeros();
         Ok(Table {
-            buckets: Array::try_with_capacity(buckets, source)?,
-            bits,
-            slot_bits,
-            home_bits: HOME_BITS.min(bits).min(u32::BITS - slot_bits),
-            far: false,
+            groups: Array::try_untouched(groups, source)?,
+            count: groups,
+            slots,
+            slot_mask: (1 << (usize::BITS - slots.leading_zeros())) - 1,
             len: 0,
         })
     }
 
-    fn is_written(&self) -> bool {
-        self.buckets.len() == 1 << self.bits
+    /// The number of groups for the keys of this many slots.
+    fn groups(slots: usize, load: usize) -> usize {
+        let places = slots.min(MAX_SLOTS) as u64 * 100 / load as u64;
+        (places / ENTRIES as u64 + 1) as usize
     }
 
-    /// Writes more buckets.
+    /// The slot of an entry.
+    fn slot(&self, entries: &Group, at: usize) -> usize {
+        (entries.slots[at] & self.slot_mask) as usize
+    }
+
+    fn is_written(&self) -> bool {
+        self.groups.len() == self.count
+    }
+
+    /// Writes more groups.
     fn write(&mut self, count: usize) {
-        let left = (1 << self.bits) - self.buckets.len();
+        let left = self.count - self.groups.len();
         for _ in 0..count.min(left) {
-            self.buckets.push(EMPTY);
+            self.groups.push(Group::EMPTY);
         }
     }
 
-    /// The bits of a hash that the place and the tag of an entry have.
-    fn hash_bits(&self) -> u32 {
-        self.bits + u32::BITS - self.slot_bits - self.home_bits
+    /// The home group of a hash, and what an entry has of it.
+    #[inline(always)]
+    fn home(&self, hash: u64) -> (usize, Mark) {
+        let product = u128::from(hash) * self.count as u128;
+        let mark = Mark {
+            tag: (product as u64 >> 57) as u8 | 0x80,
+            bits: (product as u64 >> 25) as u32 & !self.slot_mask,
+        };
+        ((product >> 64) as usize, mark)
+    }
+
+    /// A hash with the home and the mark of an entry that is in its home group: bits of its product
+    /// that are not known are 0, and those that a table of twice the size needs are.
+    fn hash_of_entry(&self, group: usize, at: usize) -> u64 {
+        let entries = &self.groups[group];
+        let rest = entries.slots[at] & !self.slot_mask;
+        let tag = u128::from(entries.tag(at) & 0x7f) << 57;
+        let product = (group as u128) << 64 | tag | u128::from(rest) << 25;
+        // Rounded up, so that its product with the number of groups begins with the same bits.
+        product.div_ceil(self.count as u128) as u64
     }
 
     #[inline(always)]
-    fn tag(&self, hash: u64) -> u32 {
-        let home = hash as u32 & ((1 << self.home_bits) - 1);
-        let tag = home | ((hash >> self.bits) as u32) << self.home_bits;
-        // As many bits as fit above those of the slot.
-        tag << self.slot_bits >> self.slot_bits
+    fn after(&self, group: usize) -> usize {
+        let next = group + 1;
+        if next < self.count { next } else { 0 }
     }
 
+    /// The first entry with the mark of this hash for whose slot `look` returns something.
     #[inline(always)]
-    fn slot(&self, entry: u32) -> usize {
-        (entry & ((1 << self.slot_bits) - 1)) as usize - 1
+    fn find<R>(&self, hash: u64, look: impl Fn(usize) -> Option<R>) -> Option<(Place, R)> {
+        let (home, mark) = self.home(hash);
+        let entries = self.groups.get(home)?;
+        let mut matching = entries.matching(mark.tag);
+        while matching != 0 {
+            let at = Group::at(matching);
+            let slot = mark.slot(entries.slots[at], self.slot_mask);
+            if let Some(found) = slot.and_then(&look) {
+                let group = home;
+                return Some((Place { group, at, home }, found));
+            }
+            matching &= matching - 1;
+        }
+        if entries.overflow() == 0 {
+            return None;
+        }
+        self.find_after(home, mark, home, ENTRIES, look)
     }
 
-    /// How far a bucket is after the home of its entry, by the entry's tag.
-    #[inline(always)]
-    fn distance(&self, entry: u32, at: usize) -> usize {
-        at.wrapping_sub((entry >> self.slot_bits) as usize) & ((1 << self.home_bits) - 1)
+    #[cold]
+    #[inline(never)]
+    fn find_in_old<R>(&self, hash: u64, look: impl Fn(usize) -> Option<R>) -> Option<(Found, R)> {
+        let (place, found) = self.find(hash, look)?;
+        Some((Found::InOld(place), found))
     }
 
-    /// The first entry with the tag of this hash for whose slot `is` returns `true`, from the home of
-    /// the hash on, or after a bucket.
-    #[inline(always)]
-    fn find(
+    /// The first such entry after a place of a group.
+    #[cold]
+    #[inline(never)]
+    fn find_after<R>(
         &self,
-        hash: u64,
-        after: Option<usize>,
-        mut is: impl FnMut(usize) -> bool,
-    ) -> Option<usize> {
-        let buckets: &[u32] = &self.buckets;
-        let (tag, mask) = (self.tag(hash), buckets.len().wrapping_sub(1));
-        let mut at = after.map_or(hash as usize, |at| at + 1) & mask;
-        // Ends (`index-empty`).
-        loop {
-            let entry = *buckets.get(at)?;
-            if entry == EMPTY {
+        home: usize,
+        mark: Mark,
+        mut group: usize,
+        at: usize,
+        look: impl Fn(usize) -> Option<R>,
+    ) -> Option<(Place, R)> {
+        let mut passed = u64::MAX >> 1 >> (63 - 8 * (at + 1));
+        // Not for ever, although the overflow of all groups may count entries.
+        for _ in 0..=self.count {
+            let entries = self.groups.get(group)?;
+            let mut matching = entries.matching(mark.tag) & !passed;
+            while matching != 0 {
+                let at = Group::at(matching);
+                let slot = mark.slot(entries.slots[at], self.slot_mask);
+                if let Some(found) = slot.and_then(&look) {
+                    return Some((Place { group, at, home }, found));
+                }
+                matching &= matching - 1;
+            }
+            if entries.overflow() == 0 {
                 return None;
             }
-            if entry >> self.slot_bits == tag && entry != MOVED && is(self.slot(entry)) {
-                return Some(at);
-            }
-            at = (at + 1) & mask;
+            (group, passed) = (self.after(group), 0);
         }
+        None
     }
 
     /// Adds an entry, for which there is room.
     #[inline(always)]
     fn insert(&mut self, hash: u64, slot: usize) {
-        let entry = (slot + 1) as u32 | self.tag(hash) << self.slot_bits;
-        let buckets: &mut [u32] = &mut self.buckets;
-        let mask = buckets.len() - 1;
-        assert!(self.len < mask, "index-empty");
-        let (home, mut distance) = (hash as usize, 0);
-        loop {
-            let bucket = &mut buckets[(home + distance) & mask];
-            if *bucket == EMPTY {
-                *bucket = entry;
-                break;
-            }
-            distance += 1;
-        }
-        self.far |= distance >> self.home_bits != 0;
+        assert!(self.len < ENTRIES * self.count, "index-room");
+        let (home, mark) = self.home(hash);
         self.len += 1;
-    }
-
-    /// Removes the entry of a bucket, and moves back those that follow. `hash_of` reads the value in
-    /// a slot, if there is one.
-    #[inline(always)]
-    fn remove(&mut self, at: usize, hash_of: impl Fn(usize) -> Option<u64>) {
-        let mask = self.buckets.len() - 1;
-        let (mut hole, mut at) = (at, at);
-        // Before user code runs: then the table has an entry less, and an empty bucket.
-        self.buckets[hole] = EMPTY;
-        self.len -= 1;
+        let mut group = home;
         loop {
-            at = (at + 1) & mask;
-            let entry = self.buckets[at];
-            if entry == EMPTY {
+            let entries = &mut self.groups[group];
+            let free = !entries.tags & FIRSTS;
+            if free != 0 {
+                let at = Group::at(free);
+                entries.slots[at] = mark.bits | slot as u32;
+                entries.tags |= u64::from(mark.tag) << (8 * at);
+                entries.tags += u64::from(group != home) << 48;
                 return;
             }
-            // By the tag where it can tell (`index-near`). What is moved stays reachable from its home
-            // (`index-reachable`), as do those that come after it.
-            let distance = match self.far.then(|| hash_of(self.slot(entry))).flatten() {
-                Some(hash) => at.wrapping_sub(hash as usize) & mask,
-                None => self.distance(entry, at),
-            };
-            if distance >= at.wrapping_sub(hole) & mask {
-                self.buckets[hole] = entry;
-                self.buckets[at] = EMPTY;
-                hole = at;
+            entries.note_refused();
+            group = self.after(group);
+        }
+    }
+
+    /// Removes the entry of a place.
+    #[inline(always)]
+    fn remove(&mut self, place: Place) {
+        let Place { group, at, home } = place;
+        self.groups[group].tags &= !(0xff << (8 * at));
+        self.len -= 1;
+        if group != home {
+            self.groups[group].tags -= 1 << 48;
+            let mut refused = home;
+            while refused != group {
+                self.groups[refused].forget_refused();
+                refused = self.after(refused);
             }
         }
     }
@@ -402,9 +522,8 @@ impl<Id: ?Sized + Hash + Eq> KeyIndex<Id> {
 impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
     /// Creates an index with a hasher of your choice, for the keys of this many slots.
     ///
-    /// The last bits of a hash choose the bucket, and the bits above them tell entries apart. A
-    /// hasher that does not mix its input makes all operations slow, up to O(n), and changes no
-    /// answer.
+    /// The first bits of a hash choose the group, and the bits after them tell entries apart. A hasher
+    /// that does not mix its input makes all operations slow, up to O(n), and changes no answer.
     ///
     /// # Panics
     ///
@@ -437,12 +556,15 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
         hasher: H,
         source: &Source,
     ) -> Result<Self, AllocError> {
-        let mut table = Table::try_new(options.slots, options.buckets_per_slot, source)?;
+        let mut table = Table::try_new(
+            options.slots,
+            Table::groups(options.slots, options.load),
+            source,
+        )?;
         table.write(usize::MAX);
         Ok(KeyIndex {
             table,
             growth: Growth::Rests,
-            slots: options.slots,
             options,
             hasher,
             id: PhantomData,
@@ -452,7 +574,7 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
     /// Returns the number of slots whose keys there is room for.
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.slots
+        self.table.slots
     }
 
     /// Returns the number of entries, including [stale](Self#removal) ones.
@@ -476,9 +598,9 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
     pub fn bytes(&self) -> usize {
         let other = match &self.growth {
             Growth::Rests => 0,
-            Growth::Clears(table) | Growth::Moves(table, _) => table.buckets.bytes(),
+            Growth::Clears(table) | Growth::Moves(table, _) => table.groups.bytes(),
         };
-        self.table.buckets.bytes() + other
+        self.table.groups.bytes() + other
     }
 
     /// Returns the key of a value with this id. Returns `None` if no value of the slab has it, or it
@@ -489,8 +611,21 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
     where
         S: ?Sized + Store<Value: Indexed<Id>>,
     {
-        let (key, _) = self.find(store, self.hasher.hash_one(id), id)?;
+        let (_, key) = self.find_key(store, self.hasher.hash_one(id), id)?;
         Some(key)
+    }
+
+    /// Borrows a value with this id, and returns it with its key. Returns `None` if no value of the
+    /// slab has it, or it was not added.
+    #[inline]
+    #[must_use]
+    pub fn find<'a, S>(&self, store: &'a S, id: &Id) -> Option<(S::Key, &'a S::Value)>
+    where
+        S: ?Sized + Store<Value: Indexed<Id>>,
+    {
+        let hash = self.hasher.hash_one(id);
+        let (_, found) = self.find_by(hash, |slot| value_of(store, slot, id))?;
+        Some(found)
     }
 
     /// Returns an iterator over the keys of all values with this id, in no particular order.
@@ -525,7 +660,7 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
         S: ?Sized + Store<Value: Indexed<Id>>,
     {
         let hash = self.hasher.hash_one(value.id());
-        if self.find(store, hash, value.id()).is_some() {
+        if self.find_key(store, hash, value.id()).is_some() {
             return Err(InsertIdError::Taken(value));
         }
         let key = match store.try_insert_ref(value) {
@@ -559,9 +694,9 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
     {
         let id = store.get(key).ok_or(AddError::Missing)?.id();
         let hash = self.hasher.hash_one(id);
-        match self.find(store, hash, id) {
-            Some((there, _)) if there == key => return Ok(()),
-            Some((there, _)) => return Err(AddError::Taken(there)),
+        match self.find_key(store, hash, id) {
+            Some((_, there)) if there == key => return Ok(()),
+            Some((_, there)) => return Err(AddError::Taken(there)),
             None => {}
         }
         self.make_room(store, key.index())?;
@@ -601,9 +736,9 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
     where
         S: ?Sized + Store<Value: Indexed<Id>>,
     {
-        let (key, place) = self.find(store, self.hasher.hash_one(id), id)?;
+        let (found, key) = self.find_key(store, self.hasher.hash_one(id), id)?;
         let value = store.try_remove(key)?;
-        self.remove_at(store, place);
+        self.remove_found(found);
         Some(value)
     }
 
@@ -618,19 +753,18 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
             return false;
         };
         let hash = self.hasher.hash_one(value.id());
-        let Some(place) = self.find_slot(hash, key.index()) else {
+        let Some(found) = self.find_slot(hash, key.index()) else {
             return false;
         };
-        self.remove_at(store, place);
+        self.remove_found(found);
         true
     }
 
     /// Removes all entries. O(capacity).
     pub fn clear(&mut self) {
         self.growth = Growth::Rests;
-        self.table.buckets.fill(EMPTY);
+        self.table.groups.fill(Group::EMPTY);
         self.table.len = 0;
-        self.table.far = false;
     }
 
     /// Removes all entries, and adds these keys of a slab: all of its
@@ -692,74 +826,55 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
         };
         let mut stale = 0;
         for table in [Some(&self.table), old].into_iter().flatten() {
-            for (at, &entry) in table.buckets.iter().enumerate() {
-                if entry == EMPTY || entry == MOVED {
-                    continue;
+            for (group, entries) in table.groups.iter().enumerate() {
+                for at in entries.entries() {
+                    let slot = table.slot(entries, at);
+                    let finds = |(_, value): (S::Key, &S::Value)| {
+                        let hash = self.hasher.hash_one(value.id());
+                        let found = table.find(hash, |found| (found == slot).then_some(()));
+                        found.is_some_and(|(found, ())| (found.group, found.at) == (group, at))
+                    };
+                    stale += usize::from(!store.get_at(slot).is_some_and(finds));
                 }
-                let slot = table.slot(entry);
-                let finds = |(_, value): (S::Key, &S::Value)| {
-                    let hash = self.hasher.hash_one(value.id());
-                    table.find(hash, None, |found| found == slot) == Some(at)
-                };
-                stale += usize::from(!store.get_at(slot).is_some_and(finds));
             }
         }
         stale
     }
 
-    /// The key of a value with this id, and the place of its entry.
+    /// The key of a value with this id, and its entry.
     #[inline(always)]
-    fn find<S>(&self, store: &S, hash: u64, id: &Id) -> Option<(S::Key, Place)>
+    fn find_key<S>(&self, store: &S, hash: u64, id: &Id) -> Option<(Found, S::Key)>
     where
         S: ?Sized + Store<Value: Indexed<Id>>,
     {
-        let mut key = S::Key::NONE;
-        let place = self.find_by(hash, |slot| match store.get_at(slot) {
-            Some((there, value)) if value.id() == id => {
-                key = there;
-                true
-            }
-            _ => false,
-        })?;
-        Some((key, place))
+        let (found, (key, _)) = self.find_by(hash, |slot| value_of(store, slot, id))?;
+        Some((found, key))
     }
 
-    /// The place of the entry of a slot.
+    /// The entry of a slot.
     #[inline(always)]
-    fn find_slot(&self, hash: u64, slot: usize) -> Option<Place> {
-        self.find_by(hash, |found| found == slot)
+    fn find_slot(&self, hash: u64, slot: usize) -> Option<Found> {
+        let (found, ()) = self.find_by(hash, |found| (found == slot).then_some(()))?;
+        Some(found)
     }
 
     #[inline(always)]
-    fn find_by(&self, hash: u64, mut is: impl FnMut(usize) -> bool) -> Option<Place> {
-        if let Some(at) = self.table.find(hash, None, &mut is) {
-            return Some(Place { at, is_old: false });
+    fn find_by<R>(&self, hash: u64, look: impl Fn(usize) -> Option<R>) -> Option<(Found, R)> {
+        if let Some((place, found)) = self.table.find(hash, &look) {
+            return Some((Found::Here(place), found));
         }
         match &self.growth {
-            Growth::Moves(old, _) => {
-                let at = old.find(hash, None, is)?;
-                Some(Place { at, is_old: true })
-            }
+            Growth::Moves(old, _) => old.find_in_old(hash, look),
             _ => None,
         }
     }
 
-    /// Removes the entry of a place.
+    /// Removes an entry that was found.
     #[inline(always)]
-    fn remove_at<S>(&mut self, store: &S, place: Place)
-    where
-        S: ?Sized + Store<Value: Indexed<Id>>,
-    {
-        match &mut self.growth {
-            Growth::Moves(old, _) if place.is_old => {
-                old.buckets[place.at] = MOVED;
-                old.len -= 1;
-            }
-            _ => {
-                let hasher = &self.hasher;
-                self.table
-                    .remove(place.at, |slot| hash_of(hasher, store, slot));
-            }
+    fn remove_found(&mut self, found: Found) {
+        match (found, &mut self.growth) {
+            (Found::InOld(place), Growth::Moves(old, _)) => old.remove(place),
+            (Found::Here(place) | Found::InOld(place), _) => self.table.remove(place),
         }
     }
 
@@ -771,10 +886,10 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
     {
         if self.options.grows {
             self.grow(store, slot).map_err(AddError::NoMemory)
-        } else if slot >= self.slots {
-            let capacity = self.slots;
+        } else if slot >= self.table.slots {
+            let capacity = self.table.slots;
             Err(AddError::NoRoom(SlotError { slot, capacity }))
-        } else if self.len() >= self.slots {
+        } else if self.len() >= self.table.slots {
             Err(AddError::Full)
         } else {
             Ok(())
@@ -786,17 +901,30 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
     where
         S: ?Sized + Store<Value: Indexed<Id>>,
     {
-        let needs = slot >= self.slots || self.len() >= self.slots;
-        let per_slot = self.options.buckets_per_slot;
+        let needs = slot >= self.table.slots || self.len() >= self.table.slots;
+        let groups_per_slot = self.table.count / self.table.slots.max(1) + 1;
         if let Growth::Moves(..) = self.growth {
-            self.move_some(store, if needs { usize::MAX } else { 4 * per_slot });
-        } else if needs || slot >= self.slots / 4 * 3 {
-            if matches!(&self.growth, Growth::Clears(next) if slot >= next.most()) {
+            self.move_some(
+                store,
+                if needs {
+                    usize::MAX
+                } else {
+                    2 * groups_per_slot
+                },
+            );
+        } else if needs || slot >= self.table.slots / 4 * 3 {
+            if matches!(&self.growth, Growth::Clears(next) if slot >= next.slots) {
                 self.growth = Growth::Rests;
             }
             if let Growth::Rests = self.growth {
-                let slots = (2 * self.slots).max(slot + 1).max(FEWEST);
-                match Table::try_new(slots, per_slot, self.table.buckets.source()) {
+                let twice = (2 * self.table.slots).clamp(FEWEST, MAX_SLOTS);
+                let slots = twice.max(slot + 1);
+                // Exactly twice as many, so that entries move without a look at their values.
+                let groups = match slots == 2 * self.table.slots {
+                    true => 2 * self.table.count,
+                    false => Table::groups(slots, self.options.load),
+                };
+                match Table::try_new(slots, groups, self.table.groups.source()) {
                     Ok(next) => self.growth = Growth::Clears(next),
                     Err(error) if needs => return Err(error),
                     // It is tried again by each of the following insertions.
@@ -804,7 +932,11 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
                 }
             }
             if let Growth::Clears(next) = &mut self.growth {
-                next.write(if needs { usize::MAX } else { 16 * per_slot });
+                next.write(if needs {
+                    usize::MAX
+                } else {
+                    8 * groups_per_slot
+                });
             }
         }
         if !needs {
@@ -813,7 +945,6 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
         match mem::replace(&mut self.growth, Growth::Rests) {
             Growth::Clears(next) => {
                 debug_assert!(next.is_written());
-                self.slots = next.most();
                 self.growth = Growth::Moves(mem::replace(&mut self.table, next), 0);
                 Ok(())
             }
@@ -825,49 +956,49 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
         }
     }
 
-    /// Moves the entries of the next buckets of the old table.
+    /// Moves the entries of the next groups of the old table.
     fn move_some<S>(&mut self, store: &S, most: usize)
     where
         S: ?Sized + Store<Value: Indexed<Id>>,
     {
         let (hasher, table) = (&self.hasher, &mut self.table);
-        let Growth::Moves(old, at) = &mut self.growth else {
+        let Growth::Moves(old, next) = &mut self.growth else {
             return;
         };
-        let reads = old.far || table.hash_bits() > old.hash_bits();
+        let is_double = table.count == 2 * old.count && table.slot_mask > old.slot_mask;
         for _ in 0..most {
-            let Some(bucket) = old.buckets.get_mut(*at) else {
+            let Some(entries) = old.groups.get(*next).copied() else {
                 self.growth = Growth::Rests;
                 return;
             };
-            let entry = *bucket;
-            if entry != EMPTY && entry != MOVED {
-                let slot = old.slot(entry);
-                let hash = if reads {
-                    hash_of(hasher, store, slot)
-                } else {
-                    let home = at.wrapping_sub(old.distance(entry, *at)) & ((1 << old.bits) - 1);
-                    let rest = u64::from(entry >> old.slot_bits >> old.home_bits);
-                    Some(home as u64 | rest << old.bits)
+            let reads = !is_double || entries.guests() > 0;
+            for at in entries.entries() {
+                let slot = old.slot(&entries, at);
+                let hash = match reads {
+                    true => hash_of(hasher, store, slot),
+                    false => Some(old.hash_of_entry(*next, at)),
                 };
                 // Before it is added to the other table. A stale one is not.
-                old.buckets[*at] = MOVED;
+                old.groups[*next].tags &= !(0xff << (8 * at));
                 old.len -= 1;
                 if let Some(hash) = hash {
                     table.insert(hash, slot);
                 }
             }
-            *at += 1;
+            *next += 1;
         }
     }
 }
 
-impl Table {
-    /// The number of slots whose entries fit: their numbers and the table's buckets.
-    fn most(&self) -> usize {
-        let by_number = (1 << self.slot_bits) - 2;
-        by_number.min((1 << self.bits) / 2)
-    }
+/// The value in a slot and its key, if it has this id.
+#[inline(always)]
+fn value_of<'a, Id, S>(store: &'a S, slot: usize, id: &Id) -> Option<(S::Key, &'a S::Value)>
+where
+    Id: ?Sized + Eq,
+    S: ?Sized + Store<Value: Indexed<Id>>,
+{
+    let found = store.get_at(slot)?;
+    (found.1.id() == id).then_some(found)
 }
 
 /// The hash of the id of the value in a slot, if there is one.
@@ -881,11 +1012,10 @@ where
     Some(hasher.hash_one(value.id()))
 }
 
-/// The bucket of an entry.
-#[derive(Clone, Copy)]
-struct Place {
-    at: usize,
-    is_old: bool,
+/// An entry of one of the tables.
+enum Found {
+    Here(Place),
+    InOld(Place),
 }
 
 /// An iterator over the keys of all values with an id, from [`KeyIndex::get_all`].
@@ -894,8 +1024,8 @@ pub struct KeysOfId<'a, Id: ?Sized, H, S: ?Sized> {
     store: &'a S,
     id: &'a Id,
     hash: u64,
-    /// The bucket of the previous one.
-    place: Option<usize>,
+    /// The place of the previous one.
+    place: Option<Place>,
     is_old: bool,
 }
 
@@ -914,17 +1044,17 @@ where
                 Growth::Moves(old, _) => old,
                 _ => return None,
             };
-            let mut key = S::Key::NONE;
-            let is = |slot| match self.store.get_at(slot) {
-                Some((there, value)) if value.id() == self.id => {
-                    key = there;
-                    true
+            let look = |slot| value_of(self.store, slot, self.id);
+            let found = match self.place {
+                None => table.find(self.hash, look),
+                Some(Place { group, at, home }) => {
+                    let (_, mark) = table.home(self.hash);
+                    table.find_after(home, mark, group, at, look)
                 }
-                _ => false,
             };
-            match table.find(self.hash, self.place, is) {
-                Some(at) => {
-                    self.place = Some(at);
+            match found {
+                Some((place, (key, _))) => {
+                    self.place = Some(place);
                     return Some(key);
                 }
                 None if self.is_old => return None,
@@ -952,14 +1082,14 @@ impl<Id: ?Sized, H, S: ?Sized> fmt::Debug for KeysOfId<'_, Id, H, S> {
 #[derive(Clone, Copy, Debug)]
 pub struct KeyIndexOptions {
     slots: usize,
-    buckets_per_slot: usize,
+    load: usize,
     grows: bool,
 }
 
 impl KeyIndexOptions {
     const NEW: Self = KeyIndexOptions {
         slots: 0,
-        buckets_per_slot: 2,
+        load: LOAD,
         grows: false,
     };
 }
@@ -979,33 +1109,35 @@ impl<Id: ?Sized + Hash + Eq> Builder<KeyIndex<Id>> {
         self
     }
 
-    /// Sets the smallest number of buckets for each slot, from 2 to 64. The default is 2.
+    /// Sets the part of the places of the table that is used at most, in percent, from 10 to 85. The
+    /// default is 45.
     ///
-    /// The number of buckets is a power of two, so there may be twice as many. With 4 a search visits
-    /// fewer buckets, and the table has twice the memory.
+    /// With less, fewer entries are outside of their home group, and the table has more memory: 5.3
+    /// bytes for each place.
     ///
     /// ```
     /// use flatslab::collections::KeyIndex;
     ///
-    /// let half = KeyIndex::<u64>::builder().capacity(1000).build();
-    /// let quarter = KeyIndex::<u64>::builder().capacity(1000).buckets_per_slot(4).build();
-    /// assert_eq!(quarter.bytes(), 2 * half.bytes());
+    /// let index = KeyIndex::<u64>::builder().capacity(1000).build();
+    /// let sparse = KeyIndex::<u64>::builder().capacity(1000).max_load(20).build();
+    /// assert!(sparse.bytes() > 2 * index.bytes());
     /// ```
-    pub const fn buckets_per_slot(mut self, buckets: usize) -> Self {
-        self.options.buckets_per_slot = match buckets {
-            0..2 => 2,
-            64.. => 64,
-            buckets => buckets,
+    #[doc(alias = "load_factor")]
+    pub const fn max_load(mut self, percent: usize) -> Self {
+        self.options.load = match percent {
+            0..10 => 10,
+            85.. => 85,
+            percent => percent,
         };
         self
     }
 
     /// Makes the index grow when a key is added for whose slot there is no room.
     ///
-    /// An insertion then writes up to 16 buckets of the next table for each of the
-    /// [`buckets_per_slot`](Self::buckets_per_slot), or moves 4. Only a key whose slot is far above
-    /// those that were added before, or an allocator that refuses, makes an insertion finish all
-    /// steps at once, in O(capacity).
+    /// An insertion then writes up to 8 groups of the next table, of 32 bytes each, or moves 2; more if
+    /// the [load](Self::max_load) is low. Only a key whose slot is far above those that were added
+    /// before, or an allocator that refuses, makes an insertion finish all steps at once, in
+    /// O(capacity).
     ///
     /// ```
     /// use flatslab::KeySlab;
@@ -1044,7 +1176,7 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> fmt::Debug for KeyIndex<Id, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeyIndex")
             .field("len", &self.len())
-            .field("capacity", &self.slots)
+            .field("capacity", &self.table.slots)
             .finish_non_exhaustive()
     }
 }

@@ -803,8 +803,17 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[inline]
     #[must_use]
     pub fn get_at(&self, index: usize) -> Option<(K, &T)> {
-        let key = self.key_at(index)?;
-        Some((key, self.get(key)?))
+        if index >= self.used {
+            return None;
+        }
+        // SAFETY: by `used-cells` the cell exists.
+        let cell = unsafe { self.place(index).as_ref() };
+        let lend = || {
+            let key = K::new(index, cell.version() | 1, Inside);
+            // SAFETY: the cell is occupied, and lends its value for as long as the slab is borrowed.
+            (key, unsafe { cell.value() })
+        };
+        cell.is_occupied().then(lend)
     }
 
     fn index_of(&self, value: &T) -> Option<usize> {

@@ -31,12 +31,18 @@ unsafe impl<T: Copy + Sync> Sync for Array<T> {}
 impl<T: Copy> Array<T> {
     /// An array with memory for this many entries, which is touched now.
     pub(crate) fn try_with_capacity(capacity: usize, source: &Source) -> Result<Self, AllocError> {
+        let array = Self::try_untouched(capacity, source)?;
+        array.block.touch();
+        Ok(array)
+    }
+
+    /// An array with memory for this many entries, whose pages are touched as entries are added.
+    pub(crate) fn try_untouched(capacity: usize, source: &Source) -> Result<Self, AllocError> {
         let layout = Layout::array::<T>(capacity).map_err(|_| AllocError::TooManyBytes {
             slots: capacity,
             slot_bytes: size_of::<T>(),
         })?;
         let block = Block::allocate(layout, source)?;
-        block.touch();
         Ok(Array {
             start: block.start().cast(),
             len: 0,

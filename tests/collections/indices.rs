@@ -96,9 +96,9 @@ fn an_index_is_like_a_map() {
 #[test]
 fn a_growing_index_is_like_a_map() {
     seed(2);
-    for (ids, buckets) in [(40, 2), (3000, 2), (3000, 4), (700, 64)] {
+    for (ids, load) in [(40, 60), (3000, 60), (3000, 85), (700, 10)] {
         let mut slab = KeySlab::new();
-        let builder = KeyIndex::builder().growing().buckets_per_slot(buckets);
+        let builder = KeyIndex::builder().growing().max_load(load);
         is_like_a_map(&mut slab, &mut builder.build(), usize::MAX, ids);
     }
 }
@@ -130,7 +130,7 @@ impl Hasher for FewHasher {
 }
 
 #[test]
-fn clusters_longer_than_a_tag_can_tell_are_searched_and_closed_too() {
+fn ids_of_few_hashes_overflow_many_groups_and_are_found() {
     seed(3);
     for hashes in [1, 3, 20] {
         let mut slab = KeySlab::new();

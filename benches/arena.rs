@@ -11,43 +11,34 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
-use std::process::ExitCode;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bump_scope::{Bump as ScopedBump, BumpBox};
 use flatslab::bump::Arena;
 use flatslab_benches::arena::{ALONE, COLD, FRAME, OURS, OURS_AGAIN, WARM, tables};
-use flatslab_benches::arguments::Arguments;
-use flatslab_benches::operation::{BATCH, Setting};
-use flatslab_benches::payload::barrier;
-use flatslab_benches::record::Metric;
-use flatslab_benches::results;
-use flatslab_benches::run::{self, Case, Entry, Plan, Turn};
-use flatslab_benches::table::Column;
-use flatslab_benches::{clock, machine};
+use flatslab_benches::prelude::*;
 use rand::Rng;
 
+/// Of live values so many that a sample is of 6.4 MB at most.
 const PLAN: Plan = Plan {
-    bench: "arena",
-    // So many that a sample is of 6.4 MB at most.
-    grid: &[
-        (100_000, &[1, 2, 4, 8, 13, 16, 24, 26, 30, 32, 40, 48, 64]),
-        (50_000, &[72, 80, 96, 119, 120, 121, 128]),
-        (25_000, &[192, 239, 240, 241, 256]),
-        (12_500, &[480, 512]),
-        (6_250, &[1024]),
-        (3_125, &[2048, 4024]),
-    ],
-    quick_live: 1_024,
-    runs: 3,
-    references: &[OURS, OURS_AGAIN],
     in_processes: true,
-    stretches: None,
     notes,
-    cases,
     tables: Some(tables),
-    results: results::of,
+    ..plan::of(
+        "arena",
+        &[
+            (100_000, &[1, 2, 4, 8, 13, 16, 24, 26, 30, 32, 40, 48, 64]),
+            (50_000, &[72, 80, 96, 119, 120, 121, 128]),
+            (25_000, &[192, 239, 240, 241, 256]),
+            (12_500, &[480, 512]),
+            (6_250, &[1024]),
+            (3_125, &[2048, 4024]),
+        ],
+        1_024,
+        &[OURS, OURS_AGAIN],
+        cases,
+    )
 };
 
 fn main() -> ExitCode {

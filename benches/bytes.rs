@@ -8,7 +8,6 @@ mod buffers;
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
-use std::process::ExitCode;
 use std::rc::Rc;
 
 use ::bytes::Bytes;
@@ -19,31 +18,22 @@ use buffers::{
     Share, Vecs, touch,
 };
 use flatslab::bytes::{Buf, ByteArena, Ring};
-use flatslab_benches::arguments::Arguments;
 use flatslab_benches::bytes::*;
-use flatslab_benches::clock;
-use flatslab_benches::operation::{BATCH, Setting};
-use flatslab_benches::payload::barrier;
-use flatslab_benches::record::Metric;
-use flatslab_benches::results;
-use flatslab_benches::run::{self, Case, Entry, Plan, Turn};
-use flatslab_benches::table::Column;
+use flatslab_benches::prelude::*;
 use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 const PLAN: Plan = Plan {
-    bench: BENCH,
-    grid: &[(1024, &[1, 40, 128, 256, 900, LARGEST])],
-    quick_live: 128,
-    runs: 3,
-    references: &[VEC, RC, DEQUE, PAIR, BYTES_IN_VEC],
-    in_processes: false,
-    stretches: None,
     notes,
-    cases,
     tables: Some(tables),
-    results: results::of,
+    ..plan::of(
+        BENCH,
+        &[(1024, &[1, 40, 128, 256, 900, LARGEST])],
+        128,
+        &[VEC, RC, DEQUE, PAIR, BYTES_IN_VEC],
+        cases,
+    )
 };
 
 fn main() -> ExitCode {

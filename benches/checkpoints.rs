@@ -3,35 +3,15 @@
 //! snapshots in bytes.
 
 use std::mem::take;
-use std::process::ExitCode;
 
 use flatslab::key_slab::{Checkpoint, CheckpointSlab};
 use flatslab::{Key, KeySlab};
-use flatslab_benches::arguments::Arguments;
-use flatslab_benches::clock;
-use flatslab_benches::operation::Setting;
-use flatslab_benches::payload::Payload;
-use flatslab_benches::record::Metric;
-use flatslab_benches::results;
-use flatslab_benches::run::{self, Case, Entry, Measured, Plan, Turn};
-use flatslab_benches::table::Column;
+use flatslab_benches::prelude::*;
 use rand::seq::SliceRandom;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-const PLAN: Plan = Plan {
-    bench: "checkpoints",
-    grid: &[(1 << 14, &[64])],
-    quick_live: 1_024,
-    runs: 3,
-    references: &[COPIES],
-    in_processes: false,
-    stretches: None,
-    notes: |_| Vec::new(),
-    cases,
-    tables: None,
-    results: results::of,
-};
+const PLAN: Plan = plan::of("checkpoints", &[(1 << 14, &[64])], 1_024, &[COPIES], cases);
 
 const COPIES: &str = "KeySlab, clone_from";
 

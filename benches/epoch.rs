@@ -7,34 +7,18 @@
 mod epochs;
 mod peers;
 
-use std::process::ExitCode;
-
 use epochs::heaps::{Bump, Cleared, InEpochBytes, Jemalloc, Malloc, Mimalloc};
 use epochs::{drain, fill, memory, pinning, requests};
 use flatslab_benches::epoch::*;
-use flatslab_benches::operation::{
-    Setting, churn_random, get_random, insert_steady, remove_random,
-};
-use flatslab_benches::record::Metric;
-use flatslab_benches::results;
-use flatslab_benches::run::{self, Case, Entry, Plan, Turn};
+use flatslab_benches::model;
+use flatslab_benches::operation::{churn_random, get_random, insert_steady, remove_random};
+use flatslab_benches::prelude::*;
 use flatslab_benches::subject::ours::{Generations, InEpoch};
-use flatslab_benches::table::Column;
-use flatslab_benches::{Subject, clock, machine, model};
 use peers::SlotMap;
 
 const PLAN: Plan = Plan {
-    bench: BENCH,
-    grid: &[
-        (100_000, &[fill::BYTES]),
-        (4_000, &[drain::SESSION]),
-        (8_192, &[8]),
-    ],
-    quick_live: QUICK,
     runs: 1,
-    references: &[APART, MIXED, MALLOC, MIMALLOC, FLOOR, SLOTMAP],
     in_processes: true,
-    stretches: None,
     notes: |_| {
         vec![format!(
             "an epoch of {} requests, closed {} later; {} sessions",
@@ -43,9 +27,18 @@ const PLAN: Plan = Plan {
             drain::SESSIONS
         )]
     },
-    cases,
     tables: Some(tables),
-    results: results::of,
+    ..plan::of(
+        BENCH,
+        &[
+            (100_000, &[fill::BYTES]),
+            (4_000, &[drain::SESSION]),
+            (8_192, &[8]),
+        ],
+        QUICK,
+        &[APART, MIXED, MALLOC, MIMALLOC, FLOOR, SLOTMAP],
+        cases,
+    )
 };
 
 fn main() -> ExitCode {
@@ -82,11 +75,7 @@ fn case(row: &'static str, turns: usize, columns: &'static [Column], entries: Ve
     }
 }
 
-fn cases(
-    arguments: &flatslab_benches::arguments::Arguments,
-    live: usize,
-    bytes: usize,
-) -> Vec<Case> {
+fn cases(arguments: &Arguments, live: usize, bytes: usize) -> Vec<Case> {
     if bytes == 8 {
         return hot_cases();
     }

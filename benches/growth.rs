@@ -12,19 +12,15 @@ mod growing {
 }
 mod peers;
 
-use std::process::ExitCode;
-
-use flatslab_benches::arguments::Arguments;
 use flatslab_benches::growth::{
     self, growing, growing_in_running, of_full_size, of_full_size_in_running, paced,
     paced_of_full_size,
 };
-use flatslab_benches::results;
-use flatslab_benches::run::{self, Case, Entry, Plan};
+use flatslab_benches::prelude::*;
 use flatslab_benches::subject::ours::{
     BoundedBySlot, GrowableAhead, GrowableByPages, GrowableBySlot, InRange, Plain,
 };
-use flatslab_benches::{entries, table};
+use flatslab_benches::table;
 use growing::allocator::ByRow;
 use peers::{NexusUnbounded, RustBox, SlabCrate, SlotMap, VecPush};
 
@@ -32,17 +28,16 @@ use peers::{NexusUnbounded, RustBox, SlabCrate, SlotMap, VecPush};
 static ALLOCATOR: ByRow = ByRow::new();
 
 const PLAN: Plan = Plan {
-    bench: growth::BENCH,
-    grid: &[(2_000_000, &[8, 64])],
-    quick_live: 51_200,
     runs: 5,
-    references: &["slab"],
     in_processes: true,
     stretches: Some(500),
-    notes: |_| Vec::new(),
-    cases,
-    tables: None,
-    results: results::of,
+    ..plan::of(
+        growth::BENCH,
+        &[(2_000_000, &[8, 64])],
+        51_200,
+        &["slab"],
+        cases,
+    )
 };
 
 fn main() -> ExitCode {

@@ -417,25 +417,12 @@ mod traced {
     }
 
     fn render(operations: &[Executed]) -> String {
-        let rows: Vec<Vec<String>> = operations
-            .iter()
-            .map(|it| {
-                let counts = [it.instructions, it.loads, it.stores, it.branches, it.calls];
-                let mut row = vec![it.name.clone()];
-                row.extend(counts.iter().map(ToString::to_string));
-                row
-            })
-            .collect();
-        let head = [
-            "operation on `u64`",
-            "instructions",
-            "loads",
-            "stores",
-            "branches",
-            "calls",
-        ]
-        .map(str::to_owned);
-        table::markdown(&head, &rows)
+        let lines = operations.iter().map(|it| {
+            let counts = [it.instructions, it.loads, it.stores, it.branches, it.calls];
+            table::line(&it.name, counts.map(|it| it.to_string()))
+        });
+        let head = ["instructions", "loads", "stores", "branches", "calls"];
+        table::markdown(table::line("operation on `u64`", head), lines).unwrap_or_default()
     }
 
     /// Compares with what was recorded.

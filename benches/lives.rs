@@ -2,36 +2,24 @@
 
 mod peers;
 
-use std::process::ExitCode;
-
-use flatslab_benches::entries;
 use flatslab_benches::lives::{BENCH, LIVES, MANY, lives, many, one_by_one};
-use flatslab_benches::record::Metric;
-use flatslab_benches::results;
-use flatslab_benches::run::{self, Case, Entry, Plan};
+use flatslab_benches::prelude::*;
 use flatslab_benches::subject::ours::{Generations, InRange, Plain};
-use flatslab_benches::table::Column;
 use peers::{SlabCrate, SlotMap};
 
-const PLAN: Plan = Plan {
-    bench: BENCH,
-    grid: &[(1 << 20, &[8, 64, 200])],
-    quick_live: 1_024,
-    runs: 3,
-    references: &["slab", "one by one"],
-    in_processes: false,
-    stretches: None,
-    notes: |_| Vec::new(),
+const PLAN: Plan = plan::of(
+    BENCH,
+    &[(1 << 20, &[8, 64, 200])],
+    1_024,
+    &["slab", "one by one"],
     cases,
-    tables: None,
-    results: results::of,
-};
+);
 
 fn main() -> ExitCode {
     run::main(&PLAN)
 }
 
-fn cases(_: &flatslab_benches::arguments::Arguments, _: usize, bytes: usize) -> Vec<Case> {
+fn cases(_: &Arguments, _: usize, bytes: usize) -> Vec<Case> {
     macro_rules! cases {
         ($value:ty) => {
             vec![

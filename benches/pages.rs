@@ -3,20 +3,15 @@
 
 mod peers;
 
-use std::process::ExitCode;
-
 use flatslab::BoundedSlab;
-use flatslab_benches::arguments::Arguments;
 use flatslab_benches::first_touch::{FAULTS, TIMES, faults, faults_none_in_steady_state, times};
 use flatslab_benches::growth::{growing, of_full_size};
 use flatslab_benches::operation::{GET_AHEAD, get_ahead, get_without_a_look_ahead};
-use flatslab_benches::record::Metric;
-use flatslab_benches::results;
-use flatslab_benches::run::{self, Case, Entry, Plan, Turn};
+use flatslab_benches::prelude::*;
+use flatslab_benches::subject;
 use flatslab_benches::subject::ours::{BoundedByKey, BoundedBySlot, GrowableBySlot, Plain};
 use flatslab_benches::subject::paged::*;
-use flatslab_benches::table::{self, Column};
-use flatslab_benches::{Payload, entries, machine, subject};
+use flatslab_benches::table::{self};
 use peers::SlabCrate;
 
 const GROWN: usize = 2_000_000;
@@ -25,17 +20,16 @@ const MANY: usize = 1 << 20;
 const MOST: usize = 1 << 23;
 
 const PLAN: Plan = Plan {
-    bench: "pages",
-    grid: &[(GROWN, &[8, 64]), (MANY, &[64]), (MOST, &[64])],
-    quick_live: 51_200,
     runs: 5,
-    references: &["slab"],
     in_processes: true,
-    stretches: None,
     notes,
-    cases,
-    tables: None,
-    results: results::of,
+    ..plan::of(
+        "pages",
+        &[(GROWN, &[8, 64]), (MANY, &[64]), (MOST, &[64])],
+        51_200,
+        &["slab"],
+        cases,
+    )
 };
 
 fn main() -> ExitCode {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 #[cfg(not(target_os = "linux"))]
 fn main() -> ExitCode {
-    let _ = flatslab_benches::arguments::Arguments::of_this_process();
+    let _ = Arguments::of_this_process();
     println!("this bench needs io_uring of Linux; nothing to do here");
     ExitCode::SUCCESS
 }
@@ -27,28 +27,19 @@ mod linux {
 
     use flatslab::bytes::{BufMut, ByteArena};
     use flatslab::memory::{Pages, Region};
-    use flatslab_benches::arguments::Arguments;
-    use flatslab_benches::clock;
-    use flatslab_benches::operation::Setting;
-    use flatslab_benches::record::Metric;
-    use flatslab_benches::results;
-    use flatslab_benches::run::{Case, Entry, Measured, Plan, Turn};
-    use flatslab_benches::table::Column;
+    use flatslab_benches::prelude::*;
     use io_uring::{IoUring, opcode, types};
     use rand::Rng;
 
     pub(super) const PLAN: Plan = Plan {
-        bench: "registered",
-        grid: &[(256, &[4 << 10, 16 << 10, 128 << 10])],
-        quick_live: 64,
-        runs: 3,
-        references: &[ALLOCATED],
-        in_processes: false,
-        stretches: None,
         notes,
-        cases,
-        tables: None,
-        results: results::of,
+        ..plan::of(
+            "registered",
+            &[(256, &[4 << 10, 16 << 10, 128 << 10])],
+            64,
+            &[ALLOCATED],
+            cases,
+        )
     };
 
     const ALLOCATED: &str = "Vec of pages";

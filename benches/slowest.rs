@@ -4,7 +4,6 @@
 //! What others have done is over when an operation is timed: what it has to do for them counts,
 //! and not that the two threads meet.
 
-use std::process::ExitCode;
 use std::thread;
 
 use flatslab::bump::Arena;
@@ -13,27 +12,14 @@ use flatslab::epoch::EpochSlab;
 use flatslab::pool::Pool;
 use flatslab::sync::SharedSlab;
 use flatslab::{BoundedSlab, KeySlab, Memory, Slab, TrackedSlab};
-use flatslab_benches::operation::Setting;
-use flatslab_benches::record::Metric;
-use flatslab_benches::results;
-use flatslab_benches::run::{self, Case, Entry, Plan, Turn};
+use flatslab_benches::prelude::*;
 use flatslab_benches::slowest::{BENCH, FLOOR, STEP, passes, tables};
-use flatslab_benches::table::Column;
 use rand::seq::SliceRandom;
 
+/// What others leave behind.
 const PLAN: Plan = Plan {
-    bench: BENCH,
-    // What others leave behind.
-    grid: &[(102_400, &[8])],
-    quick_live: 1_024,
-    runs: 3,
-    references: &[FLOOR],
-    in_processes: false,
-    stretches: None,
-    notes: |_| Vec::new(),
-    cases,
     tables: Some(tables),
-    results: results::of,
+    ..plan::of(BENCH, &[(102_400, &[8])], 1_024, &[FLOOR], cases)
 };
 
 fn main() -> ExitCode {
@@ -42,7 +28,7 @@ fn main() -> ExitCode {
 
 type Program = fn(Setting) -> Turn;
 
-fn cases(_: &flatslab_benches::arguments::Arguments, _: usize, _: usize) -> Vec<Case> {
+fn cases(_: &Arguments, _: usize, _: usize) -> Vec<Case> {
     let case = |rows: &[&'static str], entries: &[(&'static str, Program)]| Case {
         rows: rows.to_vec(),
         // A turn is many passes of its own.

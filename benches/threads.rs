@@ -6,8 +6,6 @@
 
 mod crossings;
 
-use std::process::ExitCode;
-
 use crossings::alone::{self, sides};
 use crossings::frames::{self, BbQueue, Rtrb, Spsc};
 use crossings::hand_over::{self, Pace};
@@ -21,29 +19,22 @@ use crossings::stores::{
 };
 use crossings::{Container, Store};
 use flatslab::sync::SharedRing;
-use flatslab_benches::machine;
-use flatslab_benches::operation::Setting;
-use flatslab_benches::payload::Payload;
-use flatslab_benches::record::Metric;
-use flatslab_benches::results;
-use flatslab_benches::run::{self, Case, Entry, Plan, Turn};
-use flatslab_benches::table::Column;
+use flatslab_benches::prelude::*;
 use flatslab_benches::threads::*;
 
 const PLAN: Plan = Plan {
-    bench: BENCH,
-    grid: &[(1024, &[8, 64, LARGEST, 900])],
-    quick_live: 128,
-    runs: 3,
-    references: &[
-        MALLOC, MIMALLOC, WORD, NEVER_SENT, SHARDED, PLURALITY, UNSHARED, RTRB, BBQUEUE, JEMALLOC,
-    ],
-    in_processes: false,
-    stretches: None,
     notes: |_| vec![machine::threads()],
-    cases,
     tables: Some(tables),
-    results: results::of,
+    ..plan::of(
+        BENCH,
+        &[(1024, &[8, 64, LARGEST, 900])],
+        128,
+        &[
+            MALLOC, MIMALLOC, WORD, NEVER_SENT, SHARDED, PLURALITY, UNSHARED, RTRB, BBQUEUE,
+            JEMALLOC,
+        ],
+        cases,
+    )
 };
 
 fn main() -> ExitCode {
@@ -82,7 +73,7 @@ fn case(rows: &[&'static str], turns: usize, entries: Vec<Entry>) -> Case {
     }
 }
 
-fn cases(_: &flatslab_benches::arguments::Arguments, _: usize, bytes: usize) -> Vec<Case> {
+fn cases(_: &Arguments, _: usize, bytes: usize) -> Vec<Case> {
     match bytes {
         8 => of_value::<u64>(),
         64 => {

@@ -1,95 +1,72 @@
 //! Sentences for a person who decides: each compares a container of this crate with one that is
 //! in use today.
 
-use crate::record::{Case, Metric, Record};
+use crate::record::Metric::{self, P999, P9999, Ticks, Worst};
+use crate::record::{Case, Record};
 use crate::{arena, bytes, growth, table};
 
 /// A difference this small comes and goes from one build to the next.
 const LEVEL: f64 = 0.03;
-
-/// Rows of larger values are left out: they exceed the second level of cache, and vary by tens of
-/// percent from run to run.
-const LARGEST: usize = 1500;
-const LARGEST_OF_CYCLES: usize = 64;
 
 /// One of ours against one of theirs, in all rows that a bench has of both.
 struct Comparison {
     bench: &'static str,
     /// The number of live values; any, if there is none.
     live: Option<usize>,
-    subject: &'static str,
-    reference: &'static str,
-    metric: Metric,
     /// What the rows are, after the names.
     what: &'static str,
-}
-
-const fn comparison(
-    (bench, live, what): (&'static str, Option<usize>, &'static str),
     subject: &'static str,
     reference: &'static str,
     metric: Metric,
-) -> Comparison {
-    Comparison {
-        bench,
-        live,
-        subject,
-        reference,
-        metric,
-        what,
-    }
 }
 
-const OPERATIONS: (&str, Option<usize>, &str) = ("cycles", Some(8192), "");
-const LONGEST: (&str, Option<usize>, &str) = (
-    growth::BENCH,
-    Some(2_000_000),
-    ", the longest insertion while it grows",
-);
-const MILLESIMAL: (&str, Option<usize>, &str) = (
-    growth::BENCH,
-    Some(2_000_000),
-    ", the slowest insertion of 1,000 while it grows",
-);
-const LATEST: (&str, Option<usize>, &str) = (
-    growth::BENCH,
-    Some(2_000_000),
-    ", the slowest insertion of 10,000 while it grows",
-);
-const ORDERS: (&str, Option<usize>, &str) = ("malloc", Some(1_000_000), ", a million orders");
-const ARENAS: (&str, Option<usize>, &str) = ("arena", None, "");
-const BUFFERS: (&str, Option<usize>, &str) = (bytes::BENCH, None, "");
+/// Writes the comparisons that a bench has.
+macro_rules! comparisons {
+    ($($bench:expr, $live:expr, $what:literal, $metric:ident:
+        $($subject:expr => $reference:expr),*;)*) => {
+        const COMPARISONS: &[Comparison] = &[$($(Comparison {
+            bench: $bench,
+            live: $live,
+            what: $what,
+            subject: $subject,
+            reference: $reference,
+            metric: $metric,
+        }),*),*];
+    };
+}
 
-const COMPARISONS: &[Comparison] = &[
-    comparison(OPERATIONS, "BoundedSlab, Slot", "slab", Metric::Ticks),
-    comparison(OPERATIONS, "BoundedSlab, Key", "slab", Metric::Ticks),
-    comparison(OPERATIONS, "Slab, Slot", "slab", Metric::Ticks),
-    comparison(OPERATIONS, "Slab, Key", "slab", Metric::Ticks),
-    comparison(OPERATIONS, "KeySlab", "slab", Metric::Ticks),
-    comparison(OPERATIONS, "KeySlab, GenKey", "slotmap", Metric::Ticks),
-    comparison(OPERATIONS, "Pool, PoolBox", "Box, malloc", Metric::Ticks),
-    comparison(
-        OPERATIONS,
-        "Pool, PoolBox",
-        "nexus-slab bounded",
-        Metric::Ticks,
-    ),
-    comparison(MILLESIMAL, "Slab, Slot", "slab", Metric::P999),
-    comparison(MILLESIMAL, "KeySlab", "slab", Metric::P999),
-    comparison(MILLESIMAL, "KeySlab, grow_in_place", "slab", Metric::P999),
-    comparison(LATEST, "Slab, Slot", "slab", Metric::P9999),
-    comparison(LATEST, "KeySlab", "slab", Metric::P9999),
-    comparison(LATEST, "KeySlab, grow_in_place", "slab", Metric::P9999),
-    comparison(LONGEST, "Slab, Slot", "slab", Metric::Worst),
-    comparison(LONGEST, "KeySlab", "slab", Metric::Worst),
-    comparison(LONGEST, "KeySlab, grow_in_place", "slab", Metric::Worst),
-    comparison(ORDERS, "Pool, PoolBox", "Box, malloc", Metric::Ticks),
-    comparison(ORDERS, "BoundedSlab, Slot", "Box, mimalloc", Metric::Ticks),
-    comparison(ARENAS, arena::OURS, "stumpalo", Metric::Ticks),
-    comparison(ARENAS, arena::OURS, "bumpalo", Metric::Ticks),
-    comparison(BUFFERS, bytes::OURS, bytes::VEC, Metric::Ticks),
-    comparison(BUFFERS, bytes::RING, bytes::DEQUE, Metric::Ticks),
-];
+comparisons! {
+    "cycles", Some(8192), "", Ticks:
+        "BoundedSlab, Slot" => "slab",
+        "BoundedSlab, Key" => "slab",
+        "Slab, Slot" => "slab",
+        "Slab, Key" => "slab",
+        "KeySlab" => "slab",
+        "KeySlab, GenKey" => "slotmap",
+        "Pool, PoolBox" => "Box, malloc",
+        "Pool, PoolBox" => "nexus-slab bounded";
+    growth::BENCH, Some(2_000_000), ", the slowest insertion of 1,000 while it grows", P999:
+        "Slab, Slot" => "slab",
+        "KeySlab" => "slab",
+        "KeySlab, grow_in_place" => "slab";
+    growth::BENCH, Some(2_000_000), ", the slowest insertion of 10,000 while it grows", P9999:
+        "Slab, Slot" => "slab",
+        "KeySlab" => "slab",
+        "KeySlab, grow_in_place" => "slab";
+    growth::BENCH, Some(2_000_000), ", the longest insertion while it grows", Worst:
+        "Slab, Slot" => "slab",
+        "KeySlab" => "slab",
+        "KeySlab, grow_in_place" => "slab";
+    "malloc", Some(1_000_000), ", a million orders", Ticks:
+        "Pool, PoolBox" => "Box, malloc",
+        "BoundedSlab, Slot" => "Box, mimalloc";
+    "arena", None, "", Ticks:
+        arena::OURS => "stumpalo",
+        arena::OURS => "bumpalo";
+    bytes::BENCH, None, "", Ticks:
+        bytes::OURS => bytes::VEC,
+        bytes::RING => bytes::DEQUE;
+}
 
 /// A sentence for each comparison that one of the records has: what is faster, by how much, and
 /// where it is not.
@@ -125,19 +102,16 @@ impl Comparison {
         format!("{subject} against {reference}{}", self.what)
     }
 
-    /// The ratio of each row, the lowest first.
+    /// The ratio of each row, the lowest first. Rows of larger values are left out: they exceed the
+    /// second level of cache, and vary by tens of percent from run to run.
     fn rows<'r>(&self, record: &'r Record) -> Vec<(f64, Case<'r>)> {
-        let subject = (self.subject, self.metric);
-        let reference = (self.reference, self.metric, 0.0);
-        let largest = match self.bench {
-            "cycles" => LARGEST_OF_CYCLES,
-            _ => LARGEST,
-        };
+        let largest = if self.bench == "cycles" { 64 } else { 1500 };
+        let ratio = |case| record.ratio(case, self.metric, self.subject, self.reference);
         let mut rows: Vec<(f64, Case<'_>)> = record
             .cases(self.bench)
             .into_iter()
             .filter(|case| self.live.is_none_or(|live| case.live == live) && case.bytes <= largest)
-            .filter_map(|case| Some((record.ratio(case, subject, reference)?, case)))
+            .filter_map(|case| Some((ratio(case)?, case)))
             .collect();
         rows.sort_by(|a, b| a.0.total_cmp(&b.0));
         rows

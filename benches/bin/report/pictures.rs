@@ -313,8 +313,7 @@ fn drainability(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
     };
     let subjects = [epoch::MIXED, epoch::APART, epoch::BOX];
     let lines: Vec<Line> = subjects.into_iter().filter_map(line).collect();
-    let memory = Metric::Memory;
-    let share = record.ratio(case, (epoch::APART, memory), (epoch::MIXED, memory, 0.0));
+    let share = record.ratio(case, Metric::Memory, epoch::APART, epoch::MIXED);
     let title = format!(
         "Sessions in an epoch of their own take {:.2} of the memory, and no more with time",
         share.unwrap_or(1.0)

@@ -1,6 +1,7 @@
 //! Ticks and core cycles per operation, next to the `slab` crate and others, in
 //! one run on one pinned core.
 
+mod allocators;
 mod peers;
 
 use flatslab_benches::operation::{

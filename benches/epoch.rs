@@ -4,10 +4,12 @@
 //! Rates, drift and resident bytes are facts: the bench fails where one is not as claimed. Each
 //! turn runs in a process of its own, so that the resident set is that of one subject.
 
+mod allocators;
 mod epochs;
 mod peers;
 
-use epochs::heaps::{Bump, Cleared, InEpochBytes, Jemalloc, Malloc, Mimalloc};
+use allocators::{Jemalloc, Malloc, Mimalloc};
+use epochs::heaps::{Bump, Cleared, InEpochBytes, On};
 use epochs::{drain, fill, memory, pinning, requests};
 use flatslab_benches::epoch::*;
 use flatslab_benches::model;
@@ -120,9 +122,9 @@ fn cases(arguments: &Arguments, live: usize, bytes: usize) -> Vec<Case> {
         TIMES,
         vec![
             entry(FLOOR, requests::serve::<Bump>),
-            entry(MALLOC, requests::serve::<Malloc>),
-            entry(MIMALLOC, requests::serve::<Mimalloc>),
-            entry(JEMALLOC, requests::serve::<Jemalloc>),
+            entry(MALLOC, requests::serve::<On<Malloc>>),
+            entry(MIMALLOC, requests::serve::<On<Mimalloc>>),
+            entry(JEMALLOC, requests::serve::<On<Jemalloc>>),
             entry(BYTES, requests::serve::<InEpochBytes>),
             entry(CLEARED, requests::serve::<Cleared>),
         ],

@@ -10,6 +10,7 @@
 mod growing {
     pub(crate) mod allocator;
 }
+mod allocators;
 mod peers;
 
 use flatslab_benches::growth::{

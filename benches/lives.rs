@@ -1,5 +1,6 @@
 //! Whole lives of containers, and many values at once.
 
+mod allocators;
 mod peers;
 
 use flatslab_benches::lives::{BENCH, LIVES, MANY, lives, many, one_by_one};

@@ -1,6 +1,7 @@
 //! Orders of 64 bytes, as a matching engine allocates them: a slab in place of
 //! the allocator. The size of a value is here how much of an order is written.
 
+mod allocators;
 mod peers;
 
 use std::hint::black_box;

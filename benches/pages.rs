@@ -1,14 +1,15 @@
 //! What memory is worth: access at random, first touch and growth in pages of
 //! each kind, each container in a process of its own. Linux.
 
+mod allocators;
 mod peers;
 
 use flatslab::BoundedSlab;
 use flatslab_benches::first_touch::{FAULTS, TIMES, faults, faults_none_in_steady_state, times};
 use flatslab_benches::growth::{growing, of_full_size};
+use flatslab_benches::keyed;
 use flatslab_benches::operation::{GET_AHEAD, get_ahead, get_without_a_look_ahead};
 use flatslab_benches::prelude::*;
-use flatslab_benches::subject;
 use flatslab_benches::subject::ours::{BoundedByKey, BoundedBySlot, GrowableBySlot, Plain};
 use flatslab_benches::subject::paged::*;
 use flatslab_benches::table::{self};
@@ -139,7 +140,7 @@ fn growth<V: Payload>() -> Case {
     }
 }
 
-subject! {
+keyed! {
     /// The `slab` crate in transparent huge pages, as far as its user can have
     /// them: the system is told of its memory before it is touched.
     SlabAdvised(slab::Slab<V>) named "slab, transparent" by usize;
@@ -147,16 +148,6 @@ subject! {
         let mut slab = slab::Slab::with_capacity(capacity);
         advise(&mut slab);
         slab
-    };
-    insert(slab, value) slab.insert(value);
-    get(slab, key) slab[*key].number();
-    add(slab, key, number) *slab[*key].number_mut() += number;
-    replace(slab, key, value) core::mem::replace(&mut slab[*key], value);
-    remove(slab, key) slab.remove(key);
-    free(slab, key) slab.remove(key);
-    refill(slab, key, value) {
-        let old = slab.remove(key);
-        (old, slab.insert(value))
     };
 }
 

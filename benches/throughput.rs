@@ -2,6 +2,7 @@
 //! sees of the same subjects as `cycles`. It keeps its results under
 //! `target/criterion`, and nothing in the record.
 
+mod allocators;
 mod peers;
 
 use std::hint::black_box;

@@ -8,7 +8,7 @@ use flatslab_benches::clock;
 use flatslab_benches::operation::Setting;
 use flatslab_benches::run::Turn;
 
-use super::heaps::Allocator;
+use crate::allocators::Allocator;
 
 /// Bytes of a value.
 pub(crate) const BYTES: usize = 128;

@@ -52,5 +52,5 @@ pub mod prelude {
     pub use crate::record::Metric;
     pub use crate::run::{self, Case, Entry, Measured, Plan, Turn};
     pub use crate::table::Column;
-    pub use crate::{Subject, clock, entries, machine, plan};
+    pub use crate::{Subject, clock, entries, entries_of, machine, plan};
 }

@@ -31,17 +31,25 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// The ticks of one of so many operations, which `work` does.
+    #[inline(always)]
+    pub fn time(&self, operations: usize, work: impl FnOnce()) -> f64 {
+        let begun = clock::start();
+        work();
+        let ticks = clock::stop() - begun;
+        ticks.saturating_sub(self.overhead) as f64 / operations as f64
+    }
+
     /// Times `operation` for `0..timed`, in batches.
     #[inline(always)]
     pub(crate) fn batches(&self, mut operation: impl FnMut(usize)) -> Vec<f64> {
         let mut batches = Vec::with_capacity(self.timed / BATCH);
         for first in (0..self.timed).step_by(BATCH) {
-            let begun = clock::start();
-            for at in first..first + BATCH {
-                operation(at);
-            }
-            let ticks = clock::stop() - begun;
-            batches.push(ticks.saturating_sub(self.overhead) as f64 / BATCH as f64);
+            batches.push(self.time(BATCH, || {
+                for at in first..first + BATCH {
+                    operation(at);
+                }
+            }));
         }
         batches
     }
@@ -51,12 +59,15 @@ impl Setting {
     fn walks(&self, values: usize, mut walk: impl FnMut()) -> Vec<f64> {
         let mut walks = Vec::with_capacity(WALKS);
         for _ in 0..WALKS {
-            let begun = clock::start();
-            walk();
-            let ticks = clock::stop() - begun;
-            walks.push(ticks.saturating_sub(self.overhead) as f64 / values as f64);
+            walks.push(self.time(values, &mut walk));
         }
         walks
+    }
+
+    /// Moves what is allocated after it to other addresses each turn.
+    #[must_use]
+    pub fn spacer(&self) -> Vec<u8> {
+        std::hint::black_box(vec![0; self.turn * 208 % 4096 + 1])
     }
 
     /// A container that is filled with the numbers `0..live`.
@@ -65,8 +76,7 @@ impl Setting {
     }
 
     fn filled_up_to<V: Payload, S: Subject<V>>(&self, live: usize) -> Filled<V, S> {
-        // Moves what the allocator hands out next to other addresses each turn.
-        let spacer = vec![0; self.turn * 208 % 4096 + 1];
+        let spacer = self.spacer();
         let mut filled = Filled {
             subject: S::with_capacity(self.live),
             handles: Handles::new(self),

@@ -63,6 +63,7 @@ pub struct Results {
 }
 
 /// Rows that are measured in one go, on all their subjects.
+#[derive(Clone)]
 pub struct Case {
     /// The rows, in the order in which a turn gives them.
     pub rows: Vec<&'static str>,
@@ -183,6 +184,18 @@ macro_rules! entries {
             check: $crate::model::check::<$value, $subject<$value>>,
             turn: |setting| $turn::<$value, $subject<$value>>(setting).into(),
         }),*]
+    };
+}
+
+/// The entries of subjects of a role, of a function with the subject and what else it takes:
+/// `entries_of!(Share, clone_drop[true]: Buf, Bytes)`. Its turns check their answers.
+#[macro_export]
+macro_rules! entries_of {
+    ($role:path, $turn:ident $more:tt: $($subject:ty),*) => {
+        vec![$($crate::entries_of!(@ $subject, $role, $turn $more)),*]
+    };
+    (@ $subject:ty, $role:path, $turn:ident[$($more:tt)*]) => {
+        $crate::run::Entry::of(<$subject as $role>::NAME, $turn::<$subject, $($more)*>)
     };
 }
 

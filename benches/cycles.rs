@@ -120,12 +120,7 @@ fn operations<V: Payload>(turns: usize) -> Vec<Case> {
     }
     macro_rules! table {
         ($($name:literal: $subjects:ident $operation:ident;)*) => {
-            vec![$(Case {
-                rows: vec![$name],
-                turns,
-                columns: COLUMNS,
-                entries: $subjects!($operation),
-            }),*]
+            vec![$(Case::of(&[$name], turns, COLUMNS, $subjects!($operation))),*]
         };
     }
     table! {

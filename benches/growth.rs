@@ -49,36 +49,28 @@ fn cases(_: &Arguments, _live: usize, bytes: usize) -> Vec<Case> {
     // The container that does not grow shows what the machine itself costs.
     macro_rules! subjects {
         ($value:ty, $growing:ident, $of_full_size:ident) => {
-            [
-                entries!($value, $growing: SlabCrate GrowableBySlot GrowableByPages GrowableAhead),
-                entries!($value, $of_full_size: BoundedBySlot),
-                entries!(
-                    $value,
-                    $growing: Plain InRange NexusUnbounded SlotMap VecPush RustBox
-                ),
-            ]
-            .concat()
+            entries!($value,
+                $growing: SlabCrate GrowableBySlot GrowableByPages GrowableAhead;
+                $of_full_size: BoundedBySlot;
+                $growing: Plain InRange NexusUnbounded SlotMap VecPush RustBox)
         };
     }
     macro_rules! of_size {
-        ($value:ty) => {{
-            let fresh = subjects!($value, growing, of_full_size);
-            let after = subjects!($value, growing_in_running, of_full_size_in_running);
-            let mut paced = entries!($value, paced: SlabCrate GrowableBySlot GrowableByPages GrowableAhead);
-            paced.extend(entries!($value, paced_of_full_size: BoundedBySlot));
-            (fresh, after, paced)
-        }};
+        ($value:ty) => {
+            (
+                subjects!($value, growing, of_full_size),
+                subjects!($value, growing_in_running, of_full_size_in_running),
+                entries!($value,
+                    paced: SlabCrate GrowableBySlot GrowableByPages GrowableAhead;
+                    paced_of_full_size: BoundedBySlot),
+            )
+        };
     }
     let (fresh, after, paced) = match bytes {
         8 => of_size!(u64),
         _ => of_size!([u64; 8]),
     };
-    let case = |row, entries: &Vec<Entry>| Case {
-        rows: vec![row],
-        turns: 1,
-        columns: table::PERCENTILES,
-        entries: entries.clone(),
-    };
+    let case = |row, entries: &[Entry]| Case::of(&[row], 1, table::PERCENTILES, entries.to_vec());
     let mut cases = vec![case(growth::FRESH, &fresh), case(growth::RUNNING, &after)];
     if growing::allocator::HAS_MIMALLOC {
         cases.push(case(growth::MIMALLOC, &fresh));

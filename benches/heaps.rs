@@ -51,16 +51,17 @@ fn cases(_: &Arguments, _: usize, _: usize) -> Vec<Case> {
             }
         };
     }
-    vec![Case {
-        rows: ROWS.to_vec(),
-        turns: 5,
-        columns: const { &[Column::Value(Metric::Ticks), Column::Ratio(LAZY)] },
-        entries: vec![
-            entry!(LAZY, Lazy),
-            entry!("priority-queue", PriorityQueue<u32, Reverse<u64>>),
-            entry!("pairing heap in a KeySlab", PairingHeap<u64, u32>),
-        ],
-    }]
+    let entries = vec![
+        entry!(LAZY, Lazy),
+        entry!("priority-queue", PriorityQueue<u32, Reverse<u64>>),
+        entry!("pairing heap in a KeySlab", PairingHeap<u64, u32>),
+    ];
+    vec![Case::of(
+        &ROWS,
+        5,
+        &[Column::Value(Metric::Ticks), Column::Ratio(LAZY)],
+        entries,
+    )]
 }
 
 /// Jobs by time. A job has a number, which is given again once it has run.

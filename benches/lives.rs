@@ -22,34 +22,17 @@ fn main() -> ExitCode {
 
 fn cases(_: &Arguments, _: usize, bytes: usize) -> Vec<Case> {
     macro_rules! cases {
-        ($value:ty) => {
+        ($value:ty) => {{
+            let lives = entries!($value, lives: SlabCrate Plain Generations InRange SlotMap);
+            let many = vec![
+                Entry::of("one by one", one_by_one::<$value>),
+                Entry::of("many at once", many::<$value>),
+            ];
             vec![
-                Case {
-                    rows: LIVES.to_vec(),
-                    turns: 5,
-                    columns: const { &[Column::Value(Metric::Ticks), Column::Ratio("slab")] },
-                    entries: entries!($value, lives: SlabCrate Plain Generations InRange SlotMap),
-                },
-                Case {
-                    rows: MANY.to_vec(),
-                    turns: 5,
-                    columns: const { &[Column::Value(Metric::Ticks), Column::Ratio("one by one")] },
-                    // Each turn checks its answers.
-                    entries: vec![
-                        Entry {
-                            subject: "one by one",
-                            check: || Ok(()),
-                            turn: one_by_one::<$value>,
-                        },
-                        Entry {
-                            subject: "many at once",
-                            check: || Ok(()),
-                            turn: many::<$value>,
-                        },
-                    ],
-                },
+                Case::of(&LIVES, 5, &[Column::Value(Metric::Ticks), Column::Ratio("slab")], lives),
+                Case::of(&MANY, 5, &[Column::Value(Metric::Ticks), Column::Ratio("one by one")], many),
             ]
-        };
+        }};
     }
     match bytes {
         8 => cases!(u64),

@@ -36,16 +36,17 @@ fn cases(_: &Arguments, _: usize, _: usize) -> Vec<Case> {
             }
         };
     }
-    vec![Case {
-        rows: ROWS.to_vec(),
-        turns: 5,
-        columns: const { &[Column::Value(Metric::Ticks), Column::Ratio(BOX)] },
-        entries: vec![
-            entry!(BOX, boxes),
-            entry!("DynSlotBox<dyn>", slot_boxes),
-            entry!("PoolBox<dyn>", pool_boxes),
-        ],
-    }]
+    let entries = vec![
+        entry!(BOX, boxes),
+        entry!("DynSlotBox<dyn>", slot_boxes),
+        entry!("PoolBox<dyn>", pool_boxes),
+    ];
+    vec![Case::of(
+        &ROWS,
+        5,
+        &[Column::Value(Metric::Ticks), Column::Ratio(BOX)],
+        entries,
+    )]
 }
 
 trait Event {

@@ -7,12 +7,11 @@ mod peers;
 use flatslab::BoundedSlab;
 use flatslab_benches::first_touch::{FAULTS, TIMES, faults, faults_none_in_steady_state, times};
 use flatslab_benches::growth::{growing, of_full_size};
-use flatslab_benches::keyed;
 use flatslab_benches::operation::{GET_AHEAD, get_ahead, get_without_a_look_ahead};
 use flatslab_benches::prelude::*;
 use flatslab_benches::subject::ours::{BoundedByKey, BoundedBySlot, GrowableBySlot, Plain};
 use flatslab_benches::subject::paged::*;
-use flatslab_benches::table::{self};
+use flatslab_benches::{keyed, table};
 use peers::SlabCrate;
 
 const GROWN: usize = 2_000_000;
@@ -67,77 +66,62 @@ fn cases(arguments: &Arguments, live: usize, bytes: usize) -> Vec<Case> {
     cases
 }
 
+const ACCESS: &[Column] = &[
+    Column::Nanoseconds,
+    Column::Cycles,
+    Column::Value(Metric::P50),
+    Column::Value(Metric::P99),
+    Column::RatioOf(Metric::P50, "slab"),
+];
+
+const TIME: &[Column] = &[
+    Column::Nanoseconds,
+    Column::Value(Metric::P99),
+    Column::Value(Metric::Worst),
+];
+
+const FAULT: &[Column] = &[
+    Column::Value(Metric::Faults),
+    Column::Highest(Metric::Faults),
+];
+
 fn at_random() -> Case {
-    let mut entries = entries!(Value, get_without_a_look_ahead: SlabCrate SlabAdvised);
-    entries.extend(entries!(Value, get_ahead:
-        BoundedByKey BoundedByKeySystem BoundedByKeyTransparent BoundedByKeyExplicit
-        BoundedBySlot BoundedBySlotSystem BoundedBySlotTransparent BoundedBySlotExplicit
-        Plain PlainSystem PlainTransparent PlainExplicit));
-    Case {
-        rows: GET_AHEAD.to_vec(),
-        turns: 1,
-        columns: &[
-            Column::Nanoseconds,
-            Column::Cycles,
-            Column::Value(Metric::P50),
-            Column::Value(Metric::P99),
-            Column::RatioOf(Metric::P50, "slab"),
-        ],
-        entries,
-    }
+    let entries = entries!(Value,
+        get_without_a_look_ahead: SlabCrate SlabAdvised;
+        get_ahead:
+            BoundedByKey BoundedByKeySystem BoundedByKeyTransparent BoundedByKeyExplicit
+            BoundedBySlot BoundedBySlotSystem BoundedBySlotTransparent BoundedBySlotExplicit
+            Plain PlainSystem PlainTransparent PlainExplicit);
+    Case::of(&GET_AHEAD, 1, ACCESS, entries)
 }
 
 fn first_touch() -> [Case; 2] {
-    macro_rules! with_pages {
-        ($turn:ident) => {
-            entries!(Value, $turn:
-                BoundedBySlotSystem BoundedBySlotTransparent BoundedBySlotExplicit
-                LazySystem LazyTransparent
-                GrowableSystem GrowableTransparent GrowableExplicit
-                PlainSystem PlainTransparent PlainExplicit)
+    macro_rules! entries {
+        ($default:ident, $with_pages:ident) => {
+            flatslab_benches::entries!(Value,
+                $default: SlabCrate BoundedBySlot Lazy GrowableBySlot Plain;
+                $with_pages:
+                    BoundedBySlotSystem BoundedBySlotTransparent BoundedBySlotExplicit
+                    LazySystem LazyTransparent
+                    GrowableSystem GrowableTransparent GrowableExplicit
+                    PlainSystem PlainTransparent PlainExplicit)
         };
     }
-    macro_rules! without {
-        ($turn:ident) => {
-            entries!(Value, $turn: SlabCrate BoundedBySlot Lazy GrowableBySlot Plain)
-        };
-    }
-    let times = Case {
-        rows: TIMES.to_vec(),
-        turns: 1,
-        columns: &[
-            Column::Nanoseconds,
-            Column::Value(Metric::P99),
-            Column::Value(Metric::Worst),
-        ],
-        entries: [without!(times), with_pages!(times)].concat(),
-    };
-    let faults = Case {
-        rows: FAULTS.to_vec(),
-        turns: 1,
-        columns: &[
-            Column::Value(Metric::Faults),
-            Column::Highest(Metric::Faults),
-        ],
-        entries: [without!(faults), with_pages!(faults_none_in_steady_state)].concat(),
-    };
-    [times, faults]
+    let counted = entries!(faults, faults_none_in_steady_state);
+    [
+        Case::of(&TIMES, 1, TIME, entries!(times, times)),
+        Case::of(&FAULTS, 1, FAULT, counted),
+    ]
 }
 
 fn growth<V: Payload>() -> Case {
-    Case {
-        rows: vec!["GROWTH"],
-        turns: 1,
-        columns: table::PERCENTILES,
-        entries: [
-            entries!(V, growing: SlabCrate
-                GrowableBySlot GrowableSystem GrowableTransparent GrowableExplicit
-                GrowableTransparentAhead),
-            entries!(V, of_full_size: Lazy LazySystem LazyTransparent BoundedBySlot),
-            entries!(V, growing: Plain PlainTransparent),
-        ]
-        .concat(),
-    }
+    let entries = entries!(V,
+        growing: SlabCrate
+            GrowableBySlot GrowableSystem GrowableTransparent GrowableExplicit
+            GrowableTransparentAhead;
+        of_full_size: Lazy LazySystem LazyTransparent BoundedBySlot;
+        growing: Plain PlainTransparent);
+    Case::of(&["GROWTH"], 1, table::PERCENTILES, entries)
 }
 
 keyed! {

@@ -93,15 +93,19 @@ pub(crate) fn owner<V: Payload + Send, const HAS_SENT: bool>(setting: Setting) -
     slots.truncate(setting.live / 2);
     let mut ticks = Vec::new();
     for round in 0..4 * rounds(&setting) {
-        ticks.push(setting.time(BATCH, || {
-            for number in 0..BATCH {
-                barrier(&slab);
-                let slot = slab.insert(V::of((round + number) as u64));
-                let slot = slot.expect("half of it is free");
-                barrier(&slot);
-                drop(slot);
-            }
-        }));
+        ticks.push(setting.time(
+            BATCH,
+            #[inline(always)]
+            || {
+                for number in 0..BATCH {
+                    barrier(&slab);
+                    let slot = slab.insert(V::of((round + number) as u64));
+                    let slot = slot.expect("half of it is free");
+                    barrier(&slot);
+                    drop(slot);
+                }
+            },
+        ));
     }
     assert_eq!(slab.len(), slots.len());
     let mut places = slots.iter().map(|slot| slot.key().index());

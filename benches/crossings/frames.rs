@@ -249,16 +249,20 @@ pub(crate) fn frames_alone<F: Frames<BYTES>, const BYTES: usize>(setting: Settin
     let batches = if setting.live < 1024 { 8 } else { 128 };
     let mut ticks = Vec::with_capacity(batches);
     for at in 0..batches {
-        let figure = setting.time(ENTRIES, || {
-            for number in 0..ENTRIES {
-                barrier(&producer);
-                let frame = &frames[(number + ENTRIES / 2) % DIFFERENT][..len];
-                assert!(F::write(&mut producer, frame), "{}", F::NAME);
-                barrier(&consumer);
-                let read = F::read(&mut consumer);
-                assert_eq!(read, Some(right[number % DIFFERENT]), "{}", F::NAME);
-            }
-        });
+        let figure = setting.time(
+            ENTRIES,
+            #[inline(always)]
+            || {
+                for number in 0..ENTRIES {
+                    barrier(&producer);
+                    let frame = &frames[(number + ENTRIES / 2) % DIFFERENT][..len];
+                    assert!(F::write(&mut producer, frame), "{}", F::NAME);
+                    barrier(&consumer);
+                    let read = F::read(&mut consumer);
+                    assert_eq!(read, Some(right[number % DIFFERENT]), "{}", F::NAME);
+                }
+            },
+        );
         if at >= batches / 8 {
             ticks.push(figure);
         }

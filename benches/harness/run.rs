@@ -175,15 +175,15 @@ impl<M: Into<Measured>, const ROWS: usize> From<[M; ROWS]> for Turn {
     }
 }
 
-/// The entries of subjects by name: `entries!(u64, get_random: SlabCrate SlotMap)`.
+/// The entries of subjects by name: `entries!(u64, growing: SlabCrate Plain; paced: SlotMap)`.
 #[macro_export]
 macro_rules! entries {
-    ($value:ty, $turn:ident: $($subject:ident)*) => {
-        vec![$($crate::run::Entry {
+    ($value:ty, $($turn:ident: $($subject:ident)*);*) => {
+        vec![$($($crate::run::Entry {
             subject: <$subject<$value> as $crate::Subject<$value>>::NAME,
             check: $crate::model::check::<$value, $subject<$value>>,
             turn: |setting| $turn::<$value, $subject<$value>>(setting).into(),
-        }),*]
+        }),*),*]
     };
 }
 

@@ -9,8 +9,9 @@ mod epochs;
 mod peers;
 
 use allocators::{Jemalloc, Malloc, Mimalloc};
-use epochs::heaps::{Bump, Cleared, InEpochBytes, On};
-use epochs::{drain, fill, memory, pinning, requests};
+use epochs::heaps::{Bump, Cleared, Heap, InEpochBytes, On};
+use epochs::requests::serve;
+use epochs::{drain, fill, memory, pinning};
 use flatslab_benches::epoch::*;
 use flatslab_benches::model;
 use flatslab_benches::operation::{churn_random, get_random, insert_steady, remove_random};
@@ -59,104 +60,82 @@ const TIMES: &[Column] = &[
     Column::Value(Metric::Worst),
 ];
 
-fn entry(subject: &'static str, turn: fn(Setting) -> Turn) -> Entry {
-    Entry {
-        subject,
-        // Each turn checks its answers.
-        check: || Ok(()),
-        turn,
-    }
-}
-
 fn case(row: &'static str, turns: usize, columns: &'static [Column], entries: Vec<Entry>) -> Case {
-    Case {
-        rows: vec![row],
-        turns,
-        columns,
-        entries,
-    }
+    Case::of(&[row], turns, columns, entries)
 }
 
 fn cases(arguments: &Arguments, live: usize, bytes: usize) -> Vec<Case> {
-    if bytes == 8 {
-        return hot_cases();
-    }
-    if bytes == drain::SESSION {
-        return drain_cases(arguments.quick || live < drain::SESSIONS);
+    match bytes {
+        8 => return hot_cases(),
+        drain::SESSION => return drain_cases(arguments.quick || live < drain::SESSIONS),
+        _ => {}
     }
     let mut cases = Vec::new();
     macro_rules! pinning {
         ($($at:literal)*) => {
             $(cases.push(case(PINNING[$at], 1, FACTS, vec![
-                entry(SLAB, |setting| pinning::sweep(&setting, SHARES[$at])),
+                Entry::of(SLAB, |setting| pinning::sweep(&setting, SHARES[$at])),
             ]));)*
         };
     }
     pinning!(0 1 2 3 4 5 6);
+    let sustained = vec![
+        Entry::of(RELEASED, |_| pinning::sustained(true)),
+        Entry::of(NEVER, |_| pinning::sustained(false)),
+    ];
+    cases.push(case(SUSTAINED, 1, FACTS, sustained));
+    cases.push(case(CHURN, 1, FACTS, vec![Entry::of(SLAB, memory::churn)]));
     cases.push(case(
-        SUSTAINED,
+        RETURN,
         1,
         FACTS,
-        vec![
-            entry(RELEASED, |_| pinning::sustained(true)),
-            entry(NEVER, |_| pinning::sustained(false)),
-        ],
+        vec![Entry::of(SLAB, memory::give_back)],
     ));
-    cases.push(case(CHURN, 1, FACTS, vec![entry(SLAB, memory::churn)]));
-    cases.push(case(RETURN, 1, FACTS, vec![entry(SLAB, memory::give_back)]));
     macro_rules! fills {
         ($($at:literal)*) => {
             $(cases.push(case(FILLS[$at], 5, TIMES, vec![
-                entry(MALLOC, |setting| fill::allocator::<Malloc>(&setting, THREADS[$at])),
-                entry(MIMALLOC, |setting| fill::allocator::<Mimalloc>(&setting, THREADS[$at])),
-                entry(JEMALLOC, |setting| fill::allocator::<Jemalloc>(&setting, THREADS[$at])),
-                entry(GROWS, |setting| fill::slab(&setting, THREADS[$at], false)),
-                entry(RESERVED, |setting| fill::slab(&setting, THREADS[$at], true)),
+                Entry::of(MALLOC, fill::allocator::<Malloc, $at>),
+                Entry::of(MIMALLOC, fill::allocator::<Mimalloc, $at>),
+                Entry::of(JEMALLOC, fill::allocator::<Jemalloc, $at>),
+                Entry::of(GROWS, fill::slab::<false, $at>),
+                Entry::of(RESERVED, fill::slab::<true, $at>),
             ]));)*
         };
     }
     fills!(0 1 2 3);
-    cases.push(case(
-        REQUESTS,
-        6,
-        TIMES,
-        vec![
-            entry(FLOOR, requests::serve::<Bump>),
-            entry(MALLOC, requests::serve::<On<Malloc>>),
-            entry(MIMALLOC, requests::serve::<On<Mimalloc>>),
-            entry(JEMALLOC, requests::serve::<On<Jemalloc>>),
-            entry(BYTES, requests::serve::<InEpochBytes>),
-            entry(CLEARED, requests::serve::<Cleared>),
-        ],
-    ));
+    let served = entries_of!(Heap, serve[]:
+        Bump, On<Malloc>, On<Mimalloc>, On<Jemalloc>, InEpochBytes, Cleared);
+    cases.push(case(REQUESTS, 6, TIMES, served));
     cases
 }
 
 /// All loads; of a quick run the short ones.
 fn drain_cases(is_quick: bool) -> Vec<Case> {
-    let mut cases = Vec::new();
-    macro_rules! drains {
-        ($($row:literal: $length:literal $replaced:literal)*) => {
-            $({
-                const LOAD: drain::Load = drain::Load {
-                    requests: LENGTHS[$length],
-                    replaced: REPLACED[$replaced],
-                };
-                if !(is_quick && $length == 1) {
-                    let mut entries = vec![
-                        entry(APART, |_| drain::in_epochs(true, LOAD)),
-                        entry(MIXED, |_| drain::in_epochs(false, LOAD)),
-                    ];
-                    if BUSY.contains(&DRAINS[$row]) {
-                        entries.push(entry(BOX, |_| drain::in_boxes(LOAD)));
-                    }
-                    cases.push(case(DRAINS[$row], 1, FACTS, entries));
-                }
-            })*
-        };
+    fn entries<const REQUESTS: usize, const REPLACED: usize>() -> Vec<Entry> {
+        let mut entries = vec![
+            Entry::of(APART, |_| drain::in_epochs(true, REQUESTS, REPLACED)),
+            Entry::of(MIXED, |_| drain::in_epochs(false, REQUESTS, REPLACED)),
+        ];
+        if REPLACED == 2_000 {
+            entries.push(Entry::of(BOX, |_| drain::in_boxes(REQUESTS, REPLACED)));
+        }
+        entries
     }
-    drains!(0: 0 0   1: 0 1   2: 0 2   3: 0 3   4: 1 0   5: 1 1   6: 1 2   7: 1 3);
-    cases
+    let entries = [
+        entries::<20_000, 2>,
+        entries::<20_000, 20>,
+        entries::<20_000, 80>,
+        entries::<20_000, 2_000>,
+        entries::<200_000, 2>,
+        entries::<200_000, 20>,
+        entries::<200_000, 80>,
+        entries::<200_000, 2_000>,
+    ];
+    let rows = DRAINS.iter().zip(entries);
+    let taken = rows.take(if is_quick { 4 } else { DRAINS.len() });
+    taken
+        .map(|(row, entries)| case(row, 1, FACTS, entries()))
+        .collect()
 }
 
 /// Operations on one epoch, next to slabs with generations and no epochs.

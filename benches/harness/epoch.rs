@@ -22,11 +22,7 @@ pub const MIMALLOC: &str = "mimalloc";
 /// See [`MALLOC`].
 pub const JEMALLOC: &str = "jemalloc";
 
-/// Sessions are replaced in 1,000 requests: 2, 20, 80, and 2 in each.
-pub const REPLACED: [usize; 4] = [2, 20, 80, 2_000];
-/// Requests of a run.
-pub const LENGTHS: [usize; 2] = [20_000, 200_000];
-/// The rows of all of these, the short runs first.
+/// So many requests, and sessions that are replaced in 1,000 of them: the short runs first.
 pub const DRAINS: &[&str] = &[
     "drain: 20,000 requests, 2 of 1,000 with a session",
     "drain: 20,000 requests, 20 of 1,000",

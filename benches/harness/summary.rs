@@ -1,86 +1,64 @@
 //! Sentences for a person who decides: each compares a container of this crate with one that is
-//! in use today.
+//! in use today. Which ones are compared is data (`benches/comparisons.json`).
 
-use crate::record::Metric::{self, P999, P9999, Ticks, Worst};
-use crate::record::{Case, Record};
-use crate::{arena, bytes, growth, table};
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::record::{Case, Metric, Record};
+use crate::table;
 
 /// A difference this small comes and goes from one build to the next.
 const LEVEL: f64 = 0.03;
 
-/// One of ours against one of theirs, in all rows that a bench has of both.
-struct Comparison {
-    bench: &'static str,
+/// Ours against theirs, in all rows that a bench has of both.
+#[derive(Deserialize)]
+struct Comparisons {
+    bench: String,
     /// The number of live values; any, if there is none.
     live: Option<usize>,
     /// What the rows are, after the names.
-    what: &'static str,
+    what: String,
+    figure: Metric,
+    /// A subject of ours, and what it is compared with.
+    pairs: Vec<(String, String)>,
+}
+
+/// One of ours against one of theirs.
+struct Comparison {
+    all: &'static Comparisons,
     subject: &'static str,
     reference: &'static str,
-    metric: Metric,
 }
 
-/// Writes the comparisons that a bench has.
-macro_rules! comparisons {
-    ($($bench:expr, $live:expr, $what:literal, $metric:ident:
-        $($subject:expr => $reference:expr),*;)*) => {
-        const COMPARISONS: &[Comparison] = &[$($(Comparison {
-            bench: $bench,
-            live: $live,
-            what: $what,
-            subject: $subject,
-            reference: $reference,
-            metric: $metric,
-        }),*),*];
-    };
-}
+static COMPARISONS: LazyLock<Vec<Comparisons>> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("../comparisons.json")).expect("what the type above says")
+});
 
-comparisons! {
-    "cycles", Some(8192), "", Ticks:
-        "BoundedSlab, Slot" => "slab",
-        "BoundedSlab, Key" => "slab",
-        "Slab, Slot" => "slab",
-        "Slab, Key" => "slab",
-        "KeySlab" => "slab",
-        "KeySlab, GenKey" => "slotmap",
-        "Pool, PoolBox" => "Box, malloc",
-        "Pool, PoolBox" => "nexus-slab bounded";
-    growth::BENCH, Some(2_000_000), ", the slowest insertion of 1,000 while it grows", P999:
-        "Slab, Slot" => "slab",
-        "KeySlab" => "slab",
-        "KeySlab, grow_in_place" => "slab";
-    growth::BENCH, Some(2_000_000), ", the slowest insertion of 10,000 while it grows", P9999:
-        "Slab, Slot" => "slab",
-        "KeySlab" => "slab",
-        "KeySlab, grow_in_place" => "slab";
-    growth::BENCH, Some(2_000_000), ", the longest insertion while it grows", Worst:
-        "Slab, Slot" => "slab",
-        "KeySlab" => "slab",
-        "KeySlab, grow_in_place" => "slab";
-    "malloc", Some(1_000_000), ", a million orders", Ticks:
-        "Pool, PoolBox" => "Box, malloc",
-        "BoundedSlab, Slot" => "Box, mimalloc";
-    "arena", None, "", Ticks:
-        arena::OURS => "stumpalo",
-        arena::OURS => "bumpalo";
-    bytes::BENCH, None, "", Ticks:
-        bytes::OURS => bytes::VEC,
-        bytes::RING => bytes::DEQUE;
+fn comparisons() -> impl Iterator<Item = Comparison> {
+    COMPARISONS.iter().flat_map(|all| {
+        let pairs = all.pairs.iter();
+        pairs.map(move |(subject, reference)| Comparison {
+            all,
+            subject,
+            reference,
+        })
+    })
 }
 
 /// A sentence for each comparison that one of the records has: what is faster, by how much, and
 /// where it is not.
 #[must_use]
 pub fn sentences<'r>(records: impl Iterator<Item = &'r Record> + Clone) -> Vec<String> {
-    let sentence = |it: &Comparison| records.clone().find_map(|record| it.sentence(record));
-    COMPARISONS.iter().filter_map(sentence).collect()
+    let sentence = |it: Comparison| records.clone().find_map(|record| it.sentence(record));
+    comparisons().filter_map(sentence).collect()
 }
 
 /// The rows in which ours takes more than a tenth longer than what it is compared with: a line
 /// for each comparison that has such rows, the slowest row first.
 #[must_use]
 pub fn slower<'r>(records: impl Iterator<Item = &'r Record> + Clone) -> Vec<String> {
-    let line = |it: &Comparison| {
+    let line = |it: Comparison| {
         let mut rows = records
             .clone()
             .map(|record| it.rows(record))
@@ -93,24 +71,25 @@ pub fn slower<'r>(records: impl Iterator<Item = &'r Record> + Clone) -> Vec<Stri
             .collect();
         (!rows.is_empty()).then(|| format!("{}: {}.", it.names(), rows.join("; ")))
     };
-    COMPARISONS.iter().filter_map(line).collect()
+    comparisons().filter_map(line).collect()
 }
 
 impl Comparison {
     fn names(&self) -> String {
         let (subject, reference) = (table::prose(self.subject), table::prose(self.reference));
-        format!("{subject} against {reference}{}", self.what)
+        format!("{subject} against {reference}{}", self.all.what)
     }
 
     /// The ratio of each row, the lowest first. Rows of larger values are left out: they exceed the
     /// second level of cache, and vary by tens of percent from run to run.
     fn rows<'r>(&self, record: &'r Record) -> Vec<(f64, Case<'r>)> {
-        let largest = if self.bench == "cycles" { 64 } else { 1500 };
-        let ratio = |case| record.ratio(case, self.metric, self.subject, self.reference);
+        let Comparisons { bench, live, .. } = self.all;
+        let largest = if bench == "cycles" { 64 } else { 1500 };
+        let ratio = |case| record.ratio(case, self.all.figure, self.subject, self.reference);
         let mut rows: Vec<(f64, Case<'_>)> = record
-            .cases(self.bench)
+            .cases(bench)
             .into_iter()
-            .filter(|case| self.live.is_none_or(|live| case.live == live) && case.bytes <= largest)
+            .filter(|case| live.is_none_or(|live| case.live == live) && case.bytes <= largest)
             .filter_map(|case| Some((ratio(case)?, case)))
             .collect();
         rows.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -728,8 +728,8 @@ impl Rows {
     /// Adds a row if it is of that size.
     fn add<K: Kind>(&mut self, row: &'static str, columns: &'static [Column]) {
         if K::BYTES == self.bytes {
-            self.cases
-                .push(Case::of(&[row], self.turns, columns, entries::<K>()));
+            let case = Case::of(&[row], self.turns, columns, entries::<K>());
+            self.cases.push(case);
         }
     }
 }
@@ -779,15 +779,11 @@ fn cases(arguments: &Arguments, _live: usize, bytes: usize) -> Vec<Case> {
     rows.add::<Clear>(COLD[0], COLUMNS);
     rows.add::<ClearAndReuse>(COLD[1], COLUMNS);
     macro_rules! frames {
-        ($($frame:ident)*) => {{
-            let names = WARM.into_iter().zip(ALONE);
-            let add: &[fn(&mut Rows, (&'static str, &'static str))] = &[$(|rows, (warm, alone)| {
-                rows.add::<Frames<$frame, false>>(warm, COLUMNS);
-                rows.add::<Frames<$frame, true>>(alone, PERCENTILES);
-            }),*];
-            names.zip(add).for_each(|(names, add)| add(&mut rows, names));
-        }};
+        ($($at:literal $frame:ident)*) => {$(
+            rows.add::<Frames<$frame, false>>(WARM[$at], COLUMNS);
+            rows.add::<Frames<$frame, true>>(ALONE[$at], PERCENTILES);
+        )*};
     }
-    frames!(OfU8 OfU64 OfArrays OfTexts OfSlices OfAnySlices);
+    frames!(0 OfU8 1 OfU64 2 OfArrays 3 OfTexts 4 OfSlices 5 OfAnySlices);
     rows.cases
 }

@@ -85,12 +85,8 @@ fn cases(arguments: &Arguments, live: usize, bytes: usize) -> Vec<Case> {
     ];
     cases.push(case(SUSTAINED, 1, FACTS, sustained));
     cases.push(case(CHURN, 1, FACTS, vec![Entry::of(SLAB, memory::churn)]));
-    cases.push(case(
-        RETURN,
-        1,
-        FACTS,
-        vec![Entry::of(SLAB, memory::give_back)],
-    ));
+    let given_back = vec![Entry::of(SLAB, memory::give_back)];
+    cases.push(case(RETURN, 1, FACTS, given_back));
     macro_rules! fills {
         ($($at:literal)*) => {
             $(cases.push(case(FILLS[$at], 5, TIMES, vec![
@@ -116,6 +112,7 @@ fn drain_cases(is_quick: bool) -> Vec<Case> {
             Entry::of(APART, |_| drain::in_epochs(true, REQUESTS, REPLACED)),
             Entry::of(MIXED, |_| drain::in_epochs(false, REQUESTS, REPLACED)),
         ];
+        // The control of the busiest.
         if REPLACED == 2_000 {
             entries.push(Entry::of(BOX, |_| drain::in_boxes(REQUESTS, REPLACED)));
         }

@@ -45,18 +45,15 @@ fn case<V: Payload>() -> Case {
             }
         };
     }
-    Case {
-        rows: ROWS.to_vec(),
-        turns: 5,
-        columns: const { &[Column::Value(Metric::Ticks), Column::Ratio(BOXES)] },
-        entries: vec![
-            entry!(BOXES, boxes),
-            entry!("SlotBox, linked", slot_boxes),
-            entry!("PoolBox, linked", pool_boxes),
-            entry!("BoundedSlab, by key", tracked),
-            entry!("KeySlab, by key", plain),
-        ],
-    }
+    let entries = vec![
+        entry!(BOXES, boxes),
+        entry!("SlotBox, linked", slot_boxes),
+        entry!("PoolBox, linked", pool_boxes),
+        entry!("BoundedSlab, by key", tracked),
+        entry!("KeySlab, by key", plain),
+    ];
+    let columns = const { &[Column::Value(Metric::Ticks), Column::Ratio(BOXES)] };
+    Case::of(&ROWS, 5, columns, entries)
 }
 
 /// A queue of values.

@@ -12,7 +12,7 @@ use crate::{Section, pages, runs};
 const USUAL: usize = 8192;
 
 /// The benches that have a file, in the order in which these are written.
-const BENCHES: [&str; 15] = [
+pub(crate) const BENCHES: [&str; 15] = [
     "cycles",
     "growth",
     lives::BENCH,

@@ -135,29 +135,10 @@ fn report(arguments: &Arguments) -> Result<(), String> {
 const NOTHING_IS_RECORDED: &str =
     "nothing is recorded; record with `cargo bench --bench cycles -- --runs 3 --record`";
 
-/// The benches, in the order in which their tables are shown.
-const BENCHES: [&str; 15] = [
-    "cycles",
-    "growth",
-    "malloc",
-    "lives",
-    "pages",
-    "bytes",
-    "arena",
-    "epoch",
-    "threads",
-    "slowest",
-    "intrusive",
-    "objects",
-    "heaps",
-    "checkpoints",
-    "registered",
-];
-
 /// One page from what each bench has measured last.
 fn page(directory: &Path) -> Result<(), String> {
     let mut records = Vec::new();
-    for bench in BENCHES {
+    for bench in full::BENCHES {
         let path = directory.join(format!("{bench}.json"));
         if path.exists() {
             records.push(Record::read(&path)?);

@@ -10,10 +10,11 @@
 //!
 //! What is said of the figures stands apart from how they are obtained: the short tables of each
 //! family ([`short`]), the comparisons ([`summary`], [`claims`]) and the [`goals`]. They know the
-//! record; [`plan`] alone knows them.
+//! record; [`plan`] alone knows them. Which goals, tables and comparisons there are is data, in
+//! `benches/{goals,tables,comparisons}.json`.
 //!
-//! To compare another container, write its block in `benches/peers.rs` and its
-//! name into the lists of the benches.
+//! To compare another container, write its block in `benches/peers.rs`, by [`keyed!`] if it is
+//! found by `[]`, and its name into the lists of the benches.
 
 pub mod arena;
 pub mod arguments;

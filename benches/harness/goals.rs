@@ -58,6 +58,7 @@ struct Bounds {
 
 /// So many times what another subject takes and some core cycles more.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Bound {
     /// At most this ratio; at most this number where no other subject is named.
     times: f64,

@@ -7,47 +7,39 @@
 //! mimalloc, as there, if the feature `allocators` is there; `ARENA_BENCH_ALLOCATOR=system` takes
 //! them from the system.
 //!
-//! To compare another library, write its `Library`, and its name into `libraries!`.
+//! To compare another library, write its `Library`, and its name into `entries`.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
-use std::process::ExitCode;
+use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bump_scope::{Bump as ScopedBump, BumpBox};
 use flatslab::bump::Arena;
 use flatslab_benches::arena::{ALONE, COLD, FRAME, OURS, OURS_AGAIN, WARM, tables};
-use flatslab_benches::arguments::Arguments;
-use flatslab_benches::operation::{BATCH, Setting};
-use flatslab_benches::payload::barrier;
-use flatslab_benches::record::Metric;
-use flatslab_benches::results;
-use flatslab_benches::run::{self, Case, Entry, Plan, Turn};
-use flatslab_benches::table::Column;
-use flatslab_benches::{clock, machine};
+use flatslab_benches::prelude::*;
 use rand::Rng;
 
+/// Of live values so many that a sample is of 6.4 MB at most.
 const PLAN: Plan = Plan {
-    bench: "arena",
-    // So many that a sample is of 6.4 MB at most.
-    grid: &[
-        (100_000, &[1, 2, 4, 8, 13, 16, 24, 26, 30, 32, 40, 48, 64]),
-        (50_000, &[72, 80, 96, 119, 120, 121, 128]),
-        (25_000, &[192, 239, 240, 241, 256]),
-        (12_500, &[480, 512]),
-        (6_250, &[1024]),
-        (3_125, &[2048, 4024]),
-    ],
-    quick_live: 1_024,
-    runs: 3,
-    references: &[OURS, OURS_AGAIN],
     in_processes: true,
-    stretches: None,
     notes,
-    cases,
     tables: Some(tables),
-    results: results::of,
+    ..plan::of(
+        "arena",
+        &[
+            (100_000, &[1, 2, 4, 8, 13, 16, 24, 26, 30, 32, 40, 48, 64]),
+            (50_000, &[72, 80, 96, 119, 120, 121, 128]),
+            (25_000, &[192, 239, 240, 241, 256]),
+            (12_500, &[480, 512]),
+            (6_250, &[1024]),
+            (3_125, &[2048, 4024]),
+        ],
+        1_024,
+        &[OURS, OURS_AGAIN],
+        cases,
+    )
 };
 
 fn main() -> ExitCode {
@@ -140,73 +132,57 @@ trait Library {
     fn reset(&mut self);
 }
 
-impl Library for Arena {
-    const NAME: &'static str = OURS;
+/// Writes the `Library` of an arena: its name, its calls for a value, a slice and a text, what its
+/// boxes are leaked by, if it returns boxes, and its reset.
+macro_rules! library {
+    (
+        $arena:ty, $name:expr, $alloc:ident $slice:ident $text:ident $(leaked by $leak:path)?,
+        $reset:ident; $($more:tt)*
+    ) => {
+        impl Library for $arena {
+            const NAME: &'static str = $name;
 
-    #[inline(always)]
-    fn fresh(_: usize) -> Self {
-        Arena::new()
-    }
+            #[inline(always)]
+            fn fresh(_: usize) -> Self {
+                Self::new()
+            }
 
-    #[inline(always)]
-    fn value<T: Copy + 'static>(&self, value: T) -> &mut T {
-        self.alloc(value)
-    }
+            #[inline(always)]
+            fn value<T: Copy + 'static>(&self, value: T) -> &mut T {
+                $($leak)?(self.$alloc(value))
+            }
 
-    #[inline(always)]
-    fn behind<T: Copy + 'static>(&self, value: &T) -> &mut T {
-        self.alloc(*value)
-    }
+            #[inline(always)]
+            fn behind<T: Copy + 'static>(&self, value: &T) -> &mut T {
+                $($leak)?(self.$alloc(*value))
+            }
 
-    #[inline(always)]
-    fn slice<T: Copy>(&self, values: &[T]) -> &mut [T] {
-        self.alloc_slice_copy(values)
-    }
+            #[inline(always)]
+            fn slice<T: Copy>(&self, values: &[T]) -> &mut [T] {
+                $($leak)?(self.$slice(values))
+            }
 
-    #[inline(always)]
-    fn text(&self, text: &str) -> &mut str {
-        self.alloc_str(text)
-    }
+            #[inline(always)]
+            fn text(&self, text: &str) -> &mut str {
+                $($leak)?(self.$text(text))
+            }
 
-    #[inline(always)]
-    fn sized<T: Copy, const N: usize>(&self, values: &[T; N]) -> &mut [T] {
-        self.alloc_slice_copy(values)
-    }
+            #[inline(always)]
+            fn reset(&mut self) {
+                self.$reset();
+            }
 
-    #[inline(always)]
-    fn reset(&mut self) {
-        Arena::reset(self);
-    }
+            $($more)*
+        }
+    };
 }
 
-impl Library for stumpalo::Arena {
-    const NAME: &'static str = "stumpalo";
-
-    #[inline(always)]
-    fn fresh(_: usize) -> Self {
-        Self::new()
-    }
-
-    #[inline(always)]
-    fn value<T: Copy + 'static>(&self, value: T) -> &mut T {
-        self.alloc(value)
-    }
-
-    #[inline(always)]
-    fn behind<T: Copy + 'static>(&self, value: &T) -> &mut T {
-        self.alloc(*value)
-    }
-
-    #[inline(always)]
-    fn slice<T: Copy>(&self, values: &[T]) -> &mut [T] {
-        self.alloc_slice_copy(values)
-    }
-
-    #[inline(always)]
-    fn text(&self, text: &str) -> &mut str {
-        self.alloc_str(text)
-    }
-
+library!(Arena, OURS, alloc alloc_slice_copy alloc_str, reset;);
+library!(bumpalo::Bump, "bumpalo", alloc alloc_slice_copy alloc_str, reset;);
+library!(blink_alloc::Blink, "blink-alloc", put copy_slice copy_str, reset;);
+library!(ScopedBump, "bump-scope", alloc alloc_slice_copy alloc_str leaked by BumpBox::leak,
+    reset_to_start;);
+library!(stumpalo::Arena, "stumpalo", alloc alloc_slice_copy alloc_str, clear;
     #[inline(always)]
     fn sized<T: Copy, const N: usize>(&self, values: &[T; N]) -> &mut [T] {
         self.alloc_sized_slice_copy(values)
@@ -216,114 +192,7 @@ impl Library for stumpalo::Arena {
     fn literal<T: Copy>(&self, values: &'static [T]) -> &mut [T] {
         self.alloc_slice_lit_copy(values)
     }
-
-    #[inline(always)]
-    fn reset(&mut self) {
-        self.clear();
-    }
-}
-
-impl Library for bumpalo::Bump {
-    const NAME: &'static str = "bumpalo";
-
-    #[inline(always)]
-    fn fresh(_: usize) -> Self {
-        Self::new()
-    }
-
-    #[inline(always)]
-    fn value<T: Copy + 'static>(&self, value: T) -> &mut T {
-        self.alloc(value)
-    }
-
-    #[inline(always)]
-    fn behind<T: Copy + 'static>(&self, value: &T) -> &mut T {
-        self.alloc(*value)
-    }
-
-    #[inline(always)]
-    fn slice<T: Copy>(&self, values: &[T]) -> &mut [T] {
-        self.alloc_slice_copy(values)
-    }
-
-    #[inline(always)]
-    fn text(&self, text: &str) -> &mut str {
-        self.alloc_str(text)
-    }
-
-    #[inline(always)]
-    fn reset(&mut self) {
-        bumpalo::Bump::reset(self);
-    }
-}
-
-impl Library for ScopedBump {
-    const NAME: &'static str = "bump-scope";
-
-    #[inline(always)]
-    fn fresh(_: usize) -> Self {
-        Self::new()
-    }
-
-    #[inline(always)]
-    fn value<T: Copy + 'static>(&self, value: T) -> &mut T {
-        BumpBox::leak(self.alloc(value))
-    }
-
-    #[inline(always)]
-    fn behind<T: Copy + 'static>(&self, value: &T) -> &mut T {
-        BumpBox::leak(self.alloc(*value))
-    }
-
-    #[inline(always)]
-    fn slice<T: Copy>(&self, values: &[T]) -> &mut [T] {
-        BumpBox::leak(self.alloc_slice_copy(values))
-    }
-
-    #[inline(always)]
-    fn text(&self, text: &str) -> &mut str {
-        BumpBox::leak(self.alloc_str(text))
-    }
-
-    #[inline(always)]
-    fn reset(&mut self) {
-        self.reset_to_start();
-    }
-}
-
-impl Library for blink_alloc::Blink {
-    const NAME: &'static str = "blink-alloc";
-
-    #[inline(always)]
-    fn fresh(_: usize) -> Self {
-        Self::new()
-    }
-
-    #[inline(always)]
-    fn value<T: Copy + 'static>(&self, value: T) -> &mut T {
-        self.put(value)
-    }
-
-    #[inline(always)]
-    fn behind<T: Copy + 'static>(&self, value: &T) -> &mut T {
-        self.put(*value)
-    }
-
-    #[inline(always)]
-    fn slice<T: Copy>(&self, values: &[T]) -> &mut [T] {
-        self.copy_slice(values)
-    }
-
-    #[inline(always)]
-    fn text(&self, text: &str) -> &mut str {
-        self.copy_str(text)
-    }
-
-    #[inline(always)]
-    fn reset(&mut self) {
-        blink_alloc::Blink::reset(self);
-    }
-}
+);
 
 /// A pointer that moves up one block, and is compared with nothing: what an arena that
 /// grows can be measured by.
@@ -531,52 +400,64 @@ fn cold<L: Library, const AT_ONCE: usize>(
 }
 
 /// Only the reset of an arena that is full.
-#[inline(always)]
-fn clear<L: Library>(setting: Setting) -> Turn {
-    machine::pin();
-    let overhead = clock::overhead();
-    let value = black_box([42_u8; 4024]);
-    let count = (setting.live / 2).min(500);
-    sampled(is_quick(&setting), &mut || {
-        let mut arena = L::fresh(room(count, 4024));
-        for _ in 0..count {
+struct Clear;
+
+impl Kind for Clear {
+    const BYTES: usize = 4024;
+
+    #[inline(always)]
+    fn turn<L: Library>(setting: Setting) -> Turn {
+        machine::pin();
+        let overhead = clock::overhead();
+        let value = black_box([42_u8; Self::BYTES]);
+        let count = (setting.live / 2).min(500);
+        sampled(is_quick(&setting), &mut || {
+            let mut arena = L::fresh(room(count, Self::BYTES));
+            for _ in 0..count {
+                keep(arena.value(value));
+            }
+            let begun = clock::start();
+            arena.reset();
+            let ticks = clock::stop() - begun;
             keep(arena.value(value));
-        }
-        let begun = clock::start();
-        arena.reset();
-        let ticks = clock::stop() - begun;
-        keep(arena.value(value));
-        // A tick at least: not nothing.
-        ticks.saturating_sub(overhead).max(1)
-    })
+            // A tick at least: not nothing.
+            ticks.saturating_sub(overhead).max(1)
+        })
+    }
 }
 
 /// Allocations after a reset, in an arena that has its chunks.
-#[inline(always)]
-fn clear_and_reuse<L: Library>(setting: Setting) -> Turn {
-    machine::pin();
-    let value = black_box(42_u64);
-    let mut arena = L::fresh(room(setting.live, 8));
-    sampled(is_quick(&setting), &mut || {
-        arena.reset();
-        let begun = clock::start();
-        for _ in 0..setting.live {
-            keep(arena.value(value));
-        }
-        clock::stop() - begun
-    })
+struct ClearAndReuse;
+
+impl Kind for ClearAndReuse {
+    const BYTES: usize = 8;
+
+    #[inline(always)]
+    fn turn<L: Library>(setting: Setting) -> Turn {
+        machine::pin();
+        let value = black_box(42_u64);
+        let mut arena = L::fresh(room(setting.live, Self::BYTES));
+        sampled(is_quick(&setting), &mut || {
+            arena.reset();
+            let begun = clock::start();
+            for _ in 0..setting.live {
+                keep(arena.value(value));
+            }
+            clock::stop() - begun
+        })
+    }
 }
 
 /// Frames of [`FRAME`] allocations, each ended by a reset.
 #[inline(always)]
-fn warm<L: Library>(setting: Setting, bytes: usize, allocate: impl Fn(&L, usize)) -> Turn {
+fn warm<L: Library, F: Frame>(setting: Setting, source: &F::Source) -> Turn {
     machine::pin();
-    let mut arena = L::fresh(room(FRAME, bytes));
+    let mut arena = L::fresh(room(FRAME, F::BYTES));
     sampled(is_quick(&setting), &mut || {
         let begun = clock::start();
         for _ in 0..setting.live.div_ceil(FRAME) {
             for at in 0..FRAME {
-                allocate(&arena, at);
+                F::allocate(&arena, source, at);
             }
             arena.reset();
         }
@@ -586,10 +467,10 @@ fn warm<L: Library>(setting: Setting, bytes: usize, allocate: impl Fn(&L, usize)
 
 /// The same frames, timed in batches of [`BATCH`]; the reset is part of one.
 #[inline(always)]
-fn alone<L: Library>(setting: Setting, bytes: usize, allocate: impl Fn(&L, usize)) -> Turn {
+fn alone<L: Library, F: Frame>(setting: Setting, source: &F::Source) -> Turn {
     machine::pin();
     let overhead = clock::overhead();
-    let mut arena = L::fresh(room(FRAME + BATCH, bytes));
+    let mut arena = L::fresh(room(FRAME + BATCH, F::BYTES));
     let batches = match is_quick(&setting) {
         true => 100,
         false => 20_000,
@@ -598,7 +479,7 @@ fn alone<L: Library>(setting: Setting, bytes: usize, allocate: impl Fn(&L, usize
     for batch in 0..batches + batches / 10 {
         let begun = clock::start();
         for at in 0..BATCH {
-            allocate(&arena, at);
+            F::allocate(&arena, source, at);
         }
         if batch % (FRAME / BATCH) == 0 {
             arena.reset();
@@ -618,153 +499,215 @@ fn lengths(setting: &mut Setting) -> Vec<usize> {
         .collect()
 }
 
-/// A function for each library and ours again: an entry each.
-macro_rules! libraries {
-    (|$setting:ident, $library:ident| $turn:expr) => {
-        vec![
-            libraries!(@ Arena, OURS, $setting, $library, $turn),
-            libraries!(@ stumpalo::Arena, <stumpalo::Arena as Library>::NAME, $setting, $library, $turn),
-            libraries!(@ bumpalo::Bump, <bumpalo::Bump as Library>::NAME, $setting, $library, $turn),
-            libraries!(@ ScopedBump, <ScopedBump as Library>::NAME, $setting, $library, $turn),
-            libraries!(@ blink_alloc::Blink, <blink_alloc::Blink as Library>::NAME, $setting, $library, $turn),
-            libraries!(@ Floor, <Floor as Library>::NAME, $setting, $library, $turn),
-        ]
-    };
-    (@ $of:ty, $name:expr, $setting:ident, $library:ident, $turn:expr) => {
-        Entry {
-            subject: $name,
-            check: || Ok(()),
-            turn: |#[allow(unused_mut, reason = "some turns draw random numbers")] mut $setting: Setting| {
-                type $library = $of;
-                #[inline(never)]
-                fn turn(#[allow(unused_mut, reason = "some turns draw random numbers")] mut $setting: Setting) -> Turn {
-                    $turn
-                }
-                turn($setting)
-            },
-        }
-    };
+/// What is done with an arena, of the same type in every library.
+trait Kind {
+    /// Bytes of what is allocated.
+    const BYTES: usize;
+
+    fn turn<L: Library>(setting: Setting) -> Turn;
 }
 
-/// The rows of a size, in the order of the tables.
-struct Rows {
-    bytes: usize,
-    cases: Vec<Case>,
-    turns: usize,
-}
-
-impl Rows {
-    fn add(&mut self, row: &'static str, columns: &'static [Column], mut entries: Vec<Entry>) {
-        let again = Entry {
-            subject: OURS_AGAIN,
-            ..entries[0]
-        };
-        entries.push(again);
-        self.cases.push(Case {
-            rows: vec![row],
-            turns: self.turns,
-            columns,
-            entries,
-        });
+/// An entry for each library, and ours again.
+fn entries<K: Kind>() -> Vec<Entry> {
+    #[inline(never)]
+    fn turn<L: Library, K: Kind>(setting: Setting) -> Turn {
+        K::turn::<L>(setting)
     }
+    fn of<L: Library, K: Kind>() -> Entry {
+        Entry::of(L::NAME, turn::<L, K>)
+    }
+    vec![
+        of::<Arena, K>(),
+        of::<stumpalo::Arena, K>(),
+        of::<bumpalo::Bump, K>(),
+        of::<ScopedBump, K>(),
+        of::<blink_alloc::Blink, K>(),
+        of::<Floor, K>(),
+        Entry {
+            subject: OURS_AGAIN,
+            ..of::<Arena, K>()
+        },
+    ]
 }
 
-/// Rows of values, slices and texts; each is a row of the size it has.
-macro_rules! rows {
-    ($rows:ident; $($name:literal $kind:ident($($argument:tt)*);)*) => {
-        $(rows!(@ $kind, $rows, $name, $($argument)*);)*
+/// What values are filled with.
+trait Element: Copy + 'static {
+    const VALUE: Self;
+}
+
+macro_rules! elements {
+    ($($integer:ty)*) => {
+        $(impl Element for $integer {
+            const VALUE: Self = 42;
+        })*
     };
-    (@ value, $rows:ident, $name:literal, $value:expr) => {
-        rows!(@ of, $rows, $name, 1, $value, |arena, source| arena.value(*source));
-    };
-    (@ behind, $rows:ident, $name:literal, $value:expr) => {
-        if size_of_val(&$value) == $rows.bytes {
-            $rows.add($name, COLUMNS, libraries!(|setting, L| {
-                let value = Line($value);
-                let source = black_box(&value.0);
-                cold::<L, 1>(setting, bytes_of(source), #[inline(always)] |arena: &L| {
-                    keep(arena.behind(source)).into()
-                })
-            }));
-        }
-    };
-    // Of one word that is in a register.
-    (@ built, $rows:ident, $name:literal, $value:expr, |$word:ident| $built:expr) => {
-        if size_of_val(&$value) == $rows.bytes {
-            $rows.add($name, COLUMNS, libraries!(|setting, L| {
-                let value = Line($value);
-                cold::<L, 1>(setting, bytes_of(&value.0), #[inline(always)] |arena: &L| {
-                    let $word = black_box(42_u64);
-                    keep(arena.value($built)).into()
-                })
-            }));
-        }
-    };
-    (@ values, $rows:ident, $name:literal, $value:expr) => {
-        rows!(@ of, $rows, $name, 8, $value, |arena, source| arena.value(*source));
-    };
-    (@ slice, $rows:ident, $name:literal, $value:expr) => {
-        rows!(@ unsized_, $rows, $name, $value, |arena, source| arena.slice(source));
-    };
-    (@ sized, $rows:ident, $name:literal, $value:expr) => {
-        rows!(@ of, $rows, $name, 1, $value, |arena, source| arena.sized(source));
-    };
-    (@ literal, $rows:ident, $name:literal, $value:expr) => {
-        if size_of_val(&$value) == $rows.bytes {
-            $rows.add($name, COLUMNS, libraries!(|setting, L| {
-                let source = black_box(const { &Line($value) });
-                cold::<L, 1>(setting, bytes_of(&source.0), #[inline(always)] |arena: &L| {
-                    keep(arena.literal(&source.0)).into()
-                })
-            }));
-        }
-    };
-    (@ text, $rows:ident, $name:literal, $bytes:expr) => {
-        rows!(@ unsized_, $rows, $name, [b'a'; $bytes], |arena, source| {
-            // SAFETY: letters.
-            arena.text(unsafe { std::str::from_utf8_unchecked(source) })
-        });
-    };
-    (@ text_literal, $rows:ident, $name:literal, $bytes:expr) => {
-        rows!(@ literal, $rows, $name, [b'a'; $bytes]);
-    };
-    // The source's length is known to the compiler, its bytes are not.
-    (@ of, $rows:ident, $name:literal, $at_once:literal, $value:expr, |$arena:ident, $source:ident| $allocate:expr) => {
-        if size_of_val(&$value) == $rows.bytes {
-            $rows.add($name, COLUMNS, libraries!(|setting, L| {
-                // A copy, of which no one else has the address, as a value on its way has.
-                let held = black_box(Line($value));
-                let value = Line(held.0);
-                let $source = &value.0;
-                cold::<L, $at_once>(setting, bytes_of($source), #[inline(always)] |$arena: &L| {
-                    keep($allocate).into()
-                })
-            }));
-        }
-    };
-    // Nor is its length.
-    (@ unsized_, $rows:ident, $name:literal, $value:expr, |$arena:ident, $source:ident| $allocate:expr) => {
-        if size_of_val(&$value) == $rows.bytes {
-            $rows.add($name, COLUMNS, libraries!(|setting, L| {
-                let value = Line($value);
-                let $source = black_box(value.0.as_slice());
-                cold::<L, 1>(setting, bytes_of($source), #[inline(always)] |$arena: &L| {
-                    keep($allocate).into()
-                })
-            }));
-        }
-    };
+}
+
+elements!(u8 u16 u32 u64 u128);
+
+impl<T: Element, const N: usize> Element for [T; N] {
+    const VALUE: Self = [T::VALUE; N];
 }
 
 /// At the start of a cache line, so that no source lies in two by chance.
 #[repr(align(64))]
 struct Line<T>(T);
 
+/// A copy, of which no one else has the address, as a value on its way has. The compiler knows its
+/// length, and not its bytes.
+#[inline(always)]
+fn on_its_way<T: Element>() -> Line<T> {
+    let held = black_box(Line(T::VALUE));
+    Line(held.0)
+}
+
 /// The bytes of a value that has no padding.
 fn bytes_of<T: ?Sized>(value: &T) -> &[u8] {
     // SAFETY: integers, and arrays of those.
     unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of_val(value)) }
 }
+
+/// Writes a kind of allocation in a fresh arena: its parameters, the type of its source, how many
+/// are allocated at once, how a source is made, how the allocation sees it, and the allocation.
+macro_rules! cold {
+    (
+        $(#[$what:meta])*
+        $kind:ident[$($parameters:tt)*][$($arguments:tt)*] of $source:ty, $at_once:literal;
+        $make:expr, |$made:ident| $see:expr, |$arena:ident, $seen:pat_param| $allocate:expr
+    ) => {
+        $(#[$what])*
+        struct $kind<$($parameters)*>(PhantomData<$source>);
+
+        impl<$($parameters)*> Kind for $kind<$($arguments)*> {
+            const BYTES: usize = size_of::<$source>();
+
+            #[inline(always)]
+            fn turn<L: Library>(setting: Setting) -> Turn {
+                let $made: Line<$source> = $make;
+                let seen = $see;
+                cold::<L, $at_once>(
+                    setting,
+                    bytes_of(&$made.0),
+                    #[inline(always)]
+                    |$arena: &L| {
+                        let $seen = seen;
+                        keep($allocate).into()
+                    },
+                )
+            }
+        }
+    };
+}
+
+cold! {
+    /// A value.
+    Value[T: Element][T] of T, 1;
+    on_its_way(), |made| &made.0, |arena, value| arena.value(*value)
+}
+cold! {
+    /// Eight values at once.
+    Values[T: Element][T] of T, 8;
+    on_its_way(), |made| &made.0, |arena, value| arena.value(*value)
+}
+cold! {
+    /// A value that lies in memory.
+    Behind[T: Element][T] of T, 1;
+    Line(T::VALUE), |made| black_box(&made.0), |arena, value| arena.behind(value)
+}
+cold! {
+    /// An array that is made of one word, which is in a register.
+    Built[const WORDS: usize][WORDS] of [u64; WORDS], 1;
+    Line([42; WORDS]), |made| (), |arena, ()| {
+        let word = black_box(42_u64);
+        arena.value([word; WORDS])
+    }
+}
+cold! {
+    /// A slice of which the compiler knows the length.
+    OfLength[T: Element, const N: usize][T, N] of [T; N], 1;
+    on_its_way(), |made| &made.0, |arena, values| arena.sized(values)
+}
+cold! {
+    /// A slice of which it does not.
+    Slice[T: Element, const N: usize][T, N] of [T; N], 1;
+    Line(Element::VALUE), |made| black_box(made.0.as_slice()), |arena, values| arena.slice(values)
+}
+cold! {
+    /// A text, likewise.
+    Text[const N: usize][N] of [u8; N], 1;
+    Line([b'a'; N]), |made| black_box(made.0.as_slice()), |arena, bytes| {
+        // SAFETY: letters.
+        arena.text(unsafe { std::str::from_utf8_unchecked(bytes) })
+    }
+}
+cold! {
+    /// A slice, or a text, of the program.
+    Literal[const N: usize][N] of [u8; N], 1;
+    Line([b'a'; N]), |made| black_box(const { &Line([b'a'; N]) }), |arena, literal| {
+        arena.literal(&literal.0)
+    }
+}
+
+type Array<T, const N: usize> = Value<[T; N]>;
+type Held<const N: usize> = Behind<[u8; N]>;
+
+/// Frames in an arena that is warm: of `F`, timed each as a whole, or in batches.
+struct Frames<F, const IN_BATCHES: bool>(PhantomData<F>);
+
+/// What is allocated in frames.
+trait Frame {
+    type Source;
+    const BYTES: usize;
+
+    fn source(setting: &mut Setting) -> Self::Source;
+
+    fn allocate<L: Library>(arena: &L, source: &Self::Source, at: usize);
+}
+
+impl<F: Frame, const IN_BATCHES: bool> Kind for Frames<F, IN_BATCHES> {
+    const BYTES: usize = F::BYTES;
+
+    #[inline(always)]
+    fn turn<L: Library>(mut setting: Setting) -> Turn {
+        let source = black_box(F::source(&mut setting));
+        match IN_BATCHES {
+            true => alone::<L, F>(setting, &source),
+            false => warm::<L, F>(setting, &source),
+        }
+    }
+}
+
+macro_rules! frame {
+    (
+        $frame:ident of $source:ty, $bytes:literal; |$setting:ident| $make:expr;
+        |$arena:ident, $from:pat_param, $at:ident| $allocate:expr
+    ) => {
+        struct $frame;
+
+        impl Frame for $frame {
+            type Source = $source;
+            const BYTES: usize = $bytes;
+
+            fn source($setting: &mut Setting) -> $source {
+                $make
+            }
+
+            #[inline(always)]
+            fn allocate<L: Library>($arena: &L, $from: &$source, $at: usize) {
+                keep($allocate);
+            }
+        }
+    };
+}
+
+frame!(OfU8 of u8, 1; |_it| 42; |arena, source, _at| arena.value(*source));
+frame!(OfU64 of u64, 8; |_it| 42; |arena, source, _at| arena.value(*source));
+frame!(OfArrays of [u64; 8], 64; |_it| [42; 8]; |arena, source, _at| arena.value(*source));
+frame!(OfTexts of &'static str, 16; |_it| "sixteen letters.";
+    |arena, source, _at| arena.text(source));
+frame!(OfSlices of &'static [u8], 32; |_it| &[42; 32]; |arena, source, _at| arena.slice(source));
+frame!(OfAnySlices of (Vec<usize>, [u8; 64]), 64; |setting| (lengths(setting), [42; 64]);
+    |arena, (lengths, source), at| arena.slice(&source[..lengths[at]]));
 
 const COLUMNS: &[Column] = &[Column::Value(Metric::Ticks)];
 
@@ -774,226 +717,73 @@ const PERCENTILES: &[Column] = &[
     Column::Value(Metric::P999),
 ];
 
+/// The rows of a size.
+struct Rows {
+    bytes: usize,
+    cases: Vec<Case>,
+    turns: usize,
+}
+
+impl Rows {
+    /// Adds a row if it is of that size.
+    fn add<K: Kind>(&mut self, row: &'static str, columns: &'static [Column]) {
+        if K::BYTES == self.bytes {
+            let case = Case::of(&[row], self.turns, columns, entries::<K>());
+            self.cases.push(case);
+        }
+    }
+}
+
 fn cases(arguments: &Arguments, _live: usize, bytes: usize) -> Vec<Case> {
     let mut rows = Rows {
         bytes,
         cases: Vec::new(),
         turns: if arguments.quick { 1 } else { 3 },
     };
-    rows! { rows;
-        "alloc_u8" value(42_u8);
-        "alloc_u16" value(42_u16);
-        "alloc_u32" value(42_u32);
-        "alloc_u64" value(42_u64);
-        "alloc_u128" value(42_u128);
-        "alloc_multiple_u8" values(42_u8);
-        "alloc_multiple_u16" values(42_u16);
-        "alloc_multiple_u32" values(42_u32);
-        "alloc_multiple_u64" values(42_u64);
-        "alloc_multiple_u128" values(42_u128);
-        "alloc_array_u8_8" value([42_u8; 8]);
-        "alloc_array_u8_32" value([42_u8; 32]);
-        "alloc_array_u8_64" value([42_u8; 64]);
-        "alloc_array_u8_128" value([42_u8; 128]);
-        "alloc_slice_u8_8" slice([42_u8; 8]);
-        "alloc_slice_u8_32" slice([42_u8; 32]);
-        "alloc_slice_u8_64" slice([42_u8; 64]);
-        "alloc_slice_u8_128" slice([42_u8; 128]);
-        "alloc_slice_u16_8" slice([42_u16; 8]);
-        "alloc_slice_u16_32" slice([42_u16; 32]);
-        "alloc_slice_u16_64" slice([42_u16; 64]);
-        "alloc_slice_u16_128" slice([42_u16; 128]);
-        "alloc_slice_u32_8" slice([42_u32; 8]);
-        "alloc_slice_u32_32" slice([42_u32; 32]);
-        "alloc_slice_u32_64" slice([42_u32; 64]);
-        "alloc_slice_u32_128" slice([42_u32; 128]);
-        "alloc_slice_u64_8" slice([42_u64; 8]);
-        "alloc_slice_u64_32" slice([42_u64; 32]);
-        "alloc_slice_u64_64" slice([42_u64; 64]);
-        "alloc_slice_u64_128" slice([42_u64; 128]);
-        "alloc_slice_u128_8" slice([42_u128; 8]);
-        "alloc_slice_u128_32" slice([42_u128; 32]);
-        "alloc_slice_u128_64" slice([42_u128; 64]);
-        "alloc_slice_u128_128" slice([42_u128; 128]);
-        "alloc_sized_slice_u8_8" sized([42_u8; 8]);
-        "alloc_sized_slice_u8_32" sized([42_u8; 32]);
-        "alloc_sized_slice_u8_64" sized([42_u8; 64]);
-        "alloc_sized_slice_u8_128" sized([42_u8; 128]);
-        "alloc_sized_slice_u16_8" sized([42_u16; 8]);
-        "alloc_sized_slice_u16_32" sized([42_u16; 32]);
-        "alloc_sized_slice_u16_64" sized([42_u16; 64]);
-        "alloc_sized_slice_u16_128" sized([42_u16; 128]);
-        "alloc_sized_slice_u32_8" sized([42_u32; 8]);
-        "alloc_sized_slice_u32_32" sized([42_u32; 32]);
-        "alloc_sized_slice_u32_64" sized([42_u32; 64]);
-        "alloc_sized_slice_u32_128" sized([42_u32; 128]);
-        "alloc_sized_slice_u64_8" sized([42_u64; 8]);
-        "alloc_sized_slice_u64_32" sized([42_u64; 32]);
-        "alloc_sized_slice_u64_64" sized([42_u64; 64]);
-        "alloc_sized_slice_u64_128" sized([42_u64; 128]);
-        "alloc_sized_slice_u128_8" sized([42_u128; 8]);
-        "alloc_sized_slice_u128_32" sized([42_u128; 32]);
-        "alloc_sized_slice_u128_64" sized([42_u128; 64]);
-        "alloc_sized_slice_u128_128" sized([42_u128; 128]);
-        "alloc_behind_13" behind([0x42_u8; 13]);
-        "alloc_behind_24" behind([0x42_u8; 24]);
-        "alloc_behind_32" behind([0x42_u8; 32]);
-        "alloc_behind_64" behind([0x42_u8; 64]);
-        "alloc_behind_128" behind([0x42_u8; 128]);
-        "alloc_behind_256" behind([0x42_u8; 256]);
-        "alloc_behind_512" behind([0x42_u8; 512]);
-        "alloc_behind_1k" behind([0x42_u8; 1024]);
-        "alloc_built_16" built([42_u64; 2], |word| [word; 2]);
-        "alloc_built_24" built([42_u64; 3], |word| [word; 3]);
-        "alloc_built_40" built([42_u64; 5], |word| [word; 5]);
-        "alloc_built_64" built([42_u64; 8], |word| [word; 8]);
-        "alloc_built_128" built([42_u64; 16], |word| [word; 16]);
-        "alloc_built_256" built([42_u64; 32], |word| [word; 32]);
-        "alloc_built_512" built([42_u64; 64], |word| [word; 64]);
-        "alloc_built_1k" built([42_u64; 128], |word| [word; 128]);
-        "alloc_struct_13" value([0x42_u8; 13]);
-        "alloc_struct_24" value([0x42_u8; 24]);
-        "alloc_struct_26" value([0x42_u8; 26]);
-        "alloc_struct_30" value([0x42_u8; 30]);
-        "alloc_struct_32" value([0x42_u8; 32]);
-        "alloc_struct_64" value([0x42_u8; 64]);
-        "alloc_struct_96" value([0x42_u8; 96]);
-        "alloc_struct_128" value([0x42_u8; 128]);
-        "alloc_struct_192" value([0x42_u8; 192]);
-        "alloc_struct_256" value([0x42_u8; 256]);
-        "alloc_struct_512" value([0x42_u8; 512]);
-        "alloc_struct_1k" value([0x42_u8; 1024]);
-        "alloc_struct_half_chunk_minus_1" value([0x42_u8; 119]);
-        "alloc_struct_half_chunk" value([0x42_u8; 120]);
-        "alloc_struct_half_chunk_plus_1" value([0x42_u8; 121]);
-        "alloc_struct_one_chunk_minus_1" value([0x42_u8; 239]);
-        "alloc_struct_one_chunk" value([0x42_u8; 240]);
-        "alloc_struct_one_chunk_plus_1" value([0x42_u8; 241]);
-        "alloc_struct_two_chunks" value([0x42_u8; 480]);
-        "alloc_str_8" text(8);
-        "alloc_str_16" text(16);
-        "alloc_str_32" text(32);
-        "alloc_str_40" text(40);
-        "alloc_str_48" text(48);
-        "alloc_str_64" text(64);
-        "alloc_str_72" text(72);
-        "alloc_str_80" text(80);
-        "alloc_str_128" text(128);
-        "alloc_slice_lit_u8_8" literal([42_u8; 8]);
-        "alloc_slice_lit_u8_32" literal([42_u8; 32]);
-        "alloc_slice_lit_u8_64" literal([42_u8; 64]);
-        "alloc_slice_lit_u8_128" literal([42_u8; 128]);
-        "alloc_str_lit_8" text_literal(8);
-        "alloc_str_lit_16" text_literal(16);
-        "alloc_str_lit_32" text_literal(32);
-        "alloc_str_lit_40" text_literal(40);
-        "alloc_str_lit_48" text_literal(48);
-        "alloc_str_lit_64" text_literal(64);
-        "alloc_str_lit_72" text_literal(72);
-        "alloc_str_lit_80" text_literal(80);
-        "alloc_str_lit_128" text_literal(128);
-    }
-    match bytes {
-        4024 => rows.add(
-            COLD[0],
-            COLUMNS,
-            libraries!(|setting, L| clear::<L>(setting)),
-        ),
-        8 => rows.add(
-            COLD[1],
-            COLUMNS,
-            libraries!(|setting, L| clear_and_reuse::<L>(setting)),
-        ),
-        _ => {}
-    }
-    in_frames(&mut rows);
-    rows.cases
-}
-
-/// The rows of frames in an arena that is warm.
-fn in_frames(rows: &mut Rows) {
-    macro_rules! frames {
-        ($number:literal, $bytes:literal, |$arena:ident, $source:ident| $allocate:expr, $value:expr) => {
-            if rows.bytes == $bytes {
-                rows.add(
-                    WARM[$number],
-                    COLUMNS,
-                    libraries!(|setting, L| {
-                        let $source = black_box($value);
-                        warm::<L>(
-                            setting,
-                            $bytes,
-                            #[inline(always)]
-                            |$arena: &L, _| {
-                                keep($allocate);
-                            },
-                        )
-                    }),
-                );
-                rows.add(
-                    ALONE[$number],
-                    PERCENTILES,
-                    libraries!(|setting, L| {
-                        let $source = black_box($value);
-                        alone::<L>(
-                            setting,
-                            $bytes,
-                            #[inline(always)]
-                            |$arena: &L, _| {
-                                keep($allocate);
-                            },
-                        )
-                    }),
-                );
-            }
+    // A row for each type, or for each length.
+    macro_rules! cold {
+        ($prefix:literal $kind:ident: $($element:ident)*) => {
+            $(rows.add::<$kind<$element>>(concat!($prefix, stringify!($element)), COLUMNS);)*
+        };
+        ($prefix:literal $kind:ident<$element:ty>: $($length:literal)*) => {
+            $(rows.add::<$kind<$element, $length>>(concat!($prefix, $length), COLUMNS);)*
+        };
+        ($prefix:literal $kind:ident: $($length:literal $name:literal)*) => {
+            $(rows.add::<$kind<$length>>(concat!($prefix, $name), COLUMNS);)*
         };
     }
-    frames!(0, 1, |arena, source| arena.value(source), 42_u8);
-    frames!(1, 8, |arena, source| arena.value(source), 42_u64);
-    frames!(2, 64, |arena, source| arena.value(*source), &[42_u64; 8]);
-    frames!(
-        3,
-        16,
-        |arena, source| arena.text(source),
-        "sixteen letters."
-    );
-    frames!(
-        4,
-        32,
-        |arena, source| arena.slice(source),
-        [42_u8; 32].as_slice()
-    );
-    // Numbered after the others: slices of bytes of random lengths.
-    if rows.bytes == 64 {
-        rows.add(
-            WARM[5],
-            COLUMNS,
-            libraries!(|setting, L| {
-                let (lengths, source) = (lengths(&mut setting), black_box([42_u8; 64]));
-                warm::<L>(
-                    setting,
-                    64,
-                    #[inline(always)]
-                    |arena: &L, at| {
-                        keep(arena.slice(&source[..lengths[at]]));
-                    },
-                )
-            }),
-        );
-        rows.add(
-            ALONE[5],
-            PERCENTILES,
-            libraries!(|setting, L| {
-                let (lengths, source) = (lengths(&mut setting), black_box([42_u8; 64]));
-                alone::<L>(
-                    setting,
-                    64,
-                    #[inline(always)]
-                    |arena: &L, at| {
-                        keep(arena.slice(&source[..lengths[at]]));
-                    },
-                )
-            }),
-        );
+    cold!("alloc_" Value: u8 u16 u32 u64 u128);
+    cold!("alloc_multiple_" Values: u8 u16 u32 u64 u128);
+    cold!("alloc_array_u8_" Array<u8>: 8 32 64 128);
+    cold!("alloc_slice_u8_" Slice<u8>: 8 32 64 128);
+    cold!("alloc_slice_u16_" Slice<u16>: 8 32 64 128);
+    cold!("alloc_slice_u32_" Slice<u32>: 8 32 64 128);
+    cold!("alloc_slice_u64_" Slice<u64>: 8 32 64 128);
+    cold!("alloc_slice_u128_" Slice<u128>: 8 32 64 128);
+    cold!("alloc_sized_slice_u8_" OfLength<u8>: 8 32 64 128);
+    cold!("alloc_sized_slice_u16_" OfLength<u16>: 8 32 64 128);
+    cold!("alloc_sized_slice_u32_" OfLength<u32>: 8 32 64 128);
+    cold!("alloc_sized_slice_u64_" OfLength<u64>: 8 32 64 128);
+    cold!("alloc_sized_slice_u128_" OfLength<u128>: 8 32 64 128);
+    cold!("alloc_behind_" Held: 13 13 24 24 32 32 64 64 128 128 256 256 512 512 1024 "1k");
+    // Of so many words.
+    cold!("alloc_built_" Built: 2 16 3 24 5 40 8 64 16 128 32 256 64 512 128 "1k");
+    cold!("alloc_struct_" Array<u8>: 13 24 26 30 32 64 96 128 192 256 512);
+    type Struct<const N: usize> = Array<u8, N>;
+    cold!("alloc_struct_" Struct: 1024 "1k" 119 "half_chunk_minus_1" 120 "half_chunk"
+        121 "half_chunk_plus_1" 239 "one_chunk_minus_1" 240 "one_chunk" 241 "one_chunk_plus_1"
+        480 "two_chunks");
+    cold!("alloc_str_" Text: 8 8 16 16 32 32 40 40 48 48 64 64 72 72 80 80 128 128);
+    cold!("alloc_slice_lit_u8_" Literal: 8 8 32 32 64 64 128 128);
+    cold!("alloc_str_lit_" Literal: 8 8 16 16 32 32 40 40 48 48 64 64 72 72 80 80 128 128);
+    rows.add::<Clear>(COLD[0], COLUMNS);
+    rows.add::<ClearAndReuse>(COLD[1], COLUMNS);
+    macro_rules! frames {
+        ($($at:literal $frame:ident)*) => {$(
+            rows.add::<Frames<$frame, false>>(WARM[$at], COLUMNS);
+            rows.add::<Frames<$frame, true>>(ALONE[$at], PERCENTILES);
+        )*};
     }
+    frames!(0 OfU8 1 OfU64 2 OfArrays 3 OfTexts 4 OfSlices 5 OfAnySlices);
+    rows.cases
 }

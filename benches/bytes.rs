@@ -8,7 +8,6 @@ mod buffers;
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
-use std::process::ExitCode;
 use std::rc::Rc;
 
 use ::bytes::Bytes;
@@ -19,31 +18,22 @@ use buffers::{
     Share, Vecs, touch,
 };
 use flatslab::bytes::{Buf, ByteArena, Ring};
-use flatslab_benches::arguments::Arguments;
 use flatslab_benches::bytes::*;
-use flatslab_benches::clock;
-use flatslab_benches::operation::{BATCH, Setting};
-use flatslab_benches::payload::barrier;
-use flatslab_benches::record::Metric;
-use flatslab_benches::results;
-use flatslab_benches::run::{self, Case, Entry, Plan, Turn};
-use flatslab_benches::table::Column;
+use flatslab_benches::prelude::*;
 use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 const PLAN: Plan = Plan {
-    bench: BENCH,
-    grid: &[(1024, &[1, 40, 128, 256, 900, LARGEST])],
-    quick_live: 128,
-    runs: 3,
-    references: &[VEC, RC, DEQUE, PAIR, BYTES_IN_VEC],
-    in_processes: false,
-    stretches: None,
     notes,
-    cases,
     tables: Some(tables),
-    results: results::of,
+    ..plan::of(
+        BENCH,
+        &[(1024, &[1, 40, 128, 256, 900, LARGEST])],
+        128,
+        &[VEC, RC, DEQUE, PAIR, BYTES_IN_VEC],
+        cases,
+    )
 };
 
 fn main() -> ExitCode {
@@ -61,11 +51,6 @@ const COLUMNS: &[Column] = &[Column::Value(Metric::Ticks)];
 /// Whether figures are not wanted, only answers.
 fn is_quick(setting: &Setting) -> bool {
     setting.live <= PLAN.quick_live
-}
-
-/// Moves what is allocated after it to other addresses each turn.
-fn spacer(setting: &Setting) -> Vec<u8> {
-    black_box(vec![0; setting.turn * 208 % 4096 + 1])
 }
 
 /// Times the operation in batches, after some that do not count. It is handed the numbers
@@ -102,44 +87,30 @@ fn rounds(setting: &Setting, operations: usize, mut round: impl FnMut() -> u64) 
 }
 
 /// A clone of a shared buffer and its drop. The barriers keep the two apart; the clone stays in
-/// registers.
+/// registers, unless it is moved through memory.
 #[inline(never)]
-fn clone_drop<S: Share>(setting: Setting) -> Turn {
-    let _spacer = spacer(&setting);
+fn clone_drop<S: Share, const MOVED: bool>(setting: Setting) -> Turn {
+    let _spacer = setting.spacer();
     let arena = ByteArena::new();
     let shared = S::copied(&arena, &[7; 40]);
     let other = shared.clone();
     let turn = batches(&setting, |_| {
         barrier(&shared);
-        let clone = shared.clone();
-        barrier(&shared);
-        drop(clone);
+        match MOVED {
+            true => drop(black_box(shared.clone())),
+            false => {
+                let clone = shared.clone();
+                barrier(&shared);
+                drop(clone);
+            }
+        }
     });
-    unchanged(&shared, other);
-    turn
-}
-
-/// The same with the clone in memory.
-#[inline(never)]
-fn clone_move_drop<S: Share>(setting: Setting) -> Turn {
-    let _spacer = spacer(&setting);
-    let arena = ByteArena::new();
-    let shared = S::copied(&arena, &[7; 40]);
-    let other = shared.clone();
-    let turn = batches(&setting, |_| {
-        barrier(&shared);
-        drop(black_box(shared.clone()));
-    });
-    unchanged(&shared, other);
-    turn
-}
-
-/// All clones were dropped, and no more than these.
-fn unchanged<S: Share>(shared: &S, other: S) {
+    // All clones were dropped, and no more than these.
     assert!(shared.references().is_none_or(|it| it == 2), "{}", S::NAME);
     drop(other);
     assert!(shared.references().is_none_or(|it| it == 1), "{}", S::NAME);
-    assert_eq!(**shared, [7; 40], "{}", S::NAME);
+    assert_eq!(*shared, [7; 40], "{}", S::NAME);
+    turn
 }
 
 /// Buffers of these sizes have the bytes that are written to them, and no others.
@@ -160,7 +131,7 @@ fn check_buffers<S: Allocate>(subject: &S, sizes: impl Iterator<Item = usize>) {
 /// A buffer, dropped at once; the compiler does not know the size.
 #[inline(never)]
 fn alloc_drop<S: Allocate, const SIZE: usize>(setting: Setting) -> Turn {
-    let _spacer = spacer(&setting);
+    let _spacer = setting.spacer();
     let subject = S::new();
     let size = black_box(SIZE);
     check_buffers(&subject, (0..setting.live).map(|_| size));
@@ -180,7 +151,7 @@ fn sizes(setting: &mut Setting) -> Vec<usize> {
 
 #[inline(never)]
 fn alloc_drop_mixed<S: Allocate>(mut setting: Setting) -> Turn {
-    let _spacer = spacer(&setting);
+    let _spacer = setting.spacer();
     let subject = S::new();
     let sizes = sizes(&mut setting);
     check_buffers(&subject, sizes.iter().copied());
@@ -207,7 +178,7 @@ fn alloc_all_mixed<S: Allocate>(mut setting: Setting) -> Turn {
 /// All are allocated, then dropped in random order: another one each round.
 #[inline(always)]
 fn alloc_all_of<S: Allocate>(setting: Setting, sizes: &[usize]) -> Turn {
-    let _spacer = spacer(&setting);
+    let _spacer = setting.spacer();
     let subject = S::new();
     check_buffers(&subject, sizes.iter().copied());
     let mut random = setting.random.clone();
@@ -236,7 +207,7 @@ fn alloc_all_of<S: Allocate>(setting: Setting, sizes: &[usize]) -> Turn {
 /// length.
 #[inline(never)]
 fn fill<S: Share>(setting: Setting) -> Turn {
-    let _spacer = spacer(&setting);
+    let _spacer = setting.spacer();
     let arena = ByteArena::new();
     let source: &[u8] = black_box(&[7; 40]);
     assert_eq!(*S::copied(&arena, source), *source, "{}", S::NAME);
@@ -271,57 +242,41 @@ fn check_lookup<S: Lookup>(subject: &S, contents: &[[u8; 40]], order: &[usize]) 
     }
 }
 
+/// Looks buffers up, or has one more reference to each held.
 #[inline(never)]
-fn resolve<S: Lookup>(mut setting: Setting) -> Turn {
-    let _spacer = spacer(&setting);
-    let (contents, order) = contents(&mut setting.random, setting.live);
-    let subject = S::new(&contents, &order);
-    let turn = batches(&setting, |at| {
-        barrier(&subject);
-        subject.resolve(at, |bytes| touch(bytes.as_ptr()));
-    });
-    check_lookup(&subject, &contents, &order);
-    turn
-}
-
-#[inline(never)]
-fn hold<S: Lookup>(mut setting: Setting) -> Turn {
-    let _spacer = spacer(&setting);
+fn look_up<S: Lookup, const HOLDS: bool>(mut setting: Setting) -> Turn {
+    let _spacer = setting.spacer();
     let (contents, order) = contents(&mut setting.random, setting.live);
     let mut subject = S::new(&contents, &order);
     let turn = batches(&setting, |at| {
         barrier(&subject);
-        subject.hold(at);
+        match HOLDS {
+            true => subject.hold(at),
+            false => subject.resolve(at, |bytes| touch(bytes.as_ptr())),
+        }
     });
     check_lookup(&subject, &contents, &order);
     turn
 }
 
-/// Walks a chain, each of them timed.
-#[inline(always)]
-fn walk<S: Chain>(mut setting: Setting, walk: impl Fn(&S) -> u64) -> Turn {
-    let _spacer = spacer(&setting);
+/// Walks a chain, each walk timed: with a reference to each link, or borrowing each.
+#[inline(never)]
+fn walk<S: Chain, const BORROWS: bool>(mut setting: Setting) -> Turn {
+    let _spacer = setting.spacer();
     let (contents, order) = contents(&mut setting.random, LINKS);
     let chain = S::new(&contents, &order);
     let right: u64 = contents.iter().map(|bytes| buffers::read(bytes)).sum();
     rounds(&setting, 1, || {
         barrier(&chain);
         let begun = clock::start();
-        let sum = walk(&chain);
+        let sum = match BORROWS {
+            true => chain.by_slice(),
+            false => chain.by_reference(),
+        };
         let ticks = clock::stop() - begun;
         assert_eq!(sum, right, "{}", S::NAME);
         ticks
     })
-}
-
-#[inline(never)]
-fn walk_by_reference<S: Chain>(setting: Setting) -> Turn {
-    walk(setting, S::by_reference)
-}
-
-#[inline(never)]
-fn walk_by_slice<S: Chain>(setting: Setting) -> Turn {
-    walk(setting, S::by_slice)
 }
 
 /// Frames to be written, one after the other. They are not changed: a copy that
@@ -376,8 +331,8 @@ fn right_of_ten<const BYTES: usize>(frames: &[Frame<BYTES>]) -> (usize, usize, u
 }
 
 #[inline(never)]
-fn ring_of_ten<S: Fifo<40>>(setting: Setting) -> Turn {
-    let _spacer = spacer(&setting);
+fn ring_of_ten<S: Fifo<BYTES>, const BYTES: usize>(setting: Setting) -> Turn {
+    let _spacer = setting.spacer();
     let frames = frames();
     let mut ring = S::new(ENTRIES);
     rounds(&setting, WRITES, || {
@@ -409,8 +364,8 @@ fn note_of_ten<S: Fifo<40>>() -> String {
 
 /// One write and one read for each step, at half of the entries.
 #[inline(never)]
-fn half_full<const BYTES: usize, S: Fifo<BYTES>, const ENTRIES: usize>(setting: Setting) -> Turn {
-    let _spacer = spacer(&setting);
+fn half_full<S: Fifo<BYTES>, const BYTES: usize, const ENTRIES: usize>(setting: Setting) -> Turn {
+    let _spacer = setting.spacer();
     let frames = frames();
     let mut ring = S::new(ENTRIES);
     let (mut number, mut sum) = (0, 0);
@@ -434,8 +389,8 @@ fn half_full<const BYTES: usize, S: Fifo<BYTES>, const ENTRIES: usize>(setting: 
 
 /// One write over the oldest and one look at the next for each step.
 #[inline(never)]
-fn full<const BYTES: usize, S: Fifo<BYTES>, const ENTRIES: usize>(setting: Setting) -> Turn {
-    let _spacer = spacer(&setting);
+fn full<S: Fifo<BYTES>, const BYTES: usize, const ENTRIES: usize>(setting: Setting) -> Turn {
+    let _spacer = setting.spacer();
     let frames = frames();
     let mut ring = S::new(ENTRIES);
     let (mut number, mut sum, mut evicted) = (0, 0, 0);
@@ -464,75 +419,39 @@ fn notes(_: &Arguments) -> Vec<String> {
     ]
 }
 
-/// An entry for each subject: its name, and the function that takes it through a turn.
-macro_rules! entries {
-    ($($name:expr => $turn:expr),* $(,)?) => {
-        vec![$(Entry {
-            subject: $name,
-            check: || Ok(()),
-            turn: $turn,
-        }),*]
-    };
-}
-
 fn cases(arguments: &Arguments, _live: usize, bytes: usize) -> Vec<Case> {
     let mut cases = Vec::new();
     let mut add = |row, entries: Vec<Entry>| {
-        cases.push(Case {
-            rows: vec![row],
-            turns: if arguments.quick { 1 } else { 15 },
-            columns: COLUMNS,
-            entries,
-        });
+        let turns = if arguments.quick { 1 } else { 15 };
+        cases.push(Case::of(&[row], turns, COLUMNS, entries));
     };
     macro_rules! buffers {
-        ($turn:ident $(, $size:literal)?) => {
-            entries!(
-                ByteArena::NAME => $turn::<ByteArena $(, $size)?>,
-                Vecs::NAME => $turn::<Vecs $(, $size)?>,
-                BytesMuts::NAME => $turn::<BytesMuts $(, $size)?>,
-            )
+        ($turn:ident[$($size:literal)?]) => {
+            entries_of!(Allocate, $turn[$($size)?]: ByteArena, Vecs, BytesMuts)
         };
     }
     macro_rules! shared {
-        ($turn:ident) => {
-            entries!(
-                <Buf as Share>::NAME => $turn::<Buf>,
-                <Rc<[u8]> as Share>::NAME => $turn::<Rc<[u8]>>,
-                <Bytes as Share>::NAME => $turn::<Bytes>,
-            )
-        };
-    }
-    macro_rules! chains {
-        ($turn:ident) => {
-            entries!(
-                Linked::NAME => $turn::<Linked>,
-                <Vec<Bytes> as Chain>::NAME => $turn::<Vec<Bytes>>,
-                <Rc<Link> as Chain>::NAME => $turn::<Rc<Link>>,
-            )
+        ($turn:ident[$($moved:literal)?]) => {
+            entries_of!(Share, $turn[$($moved)?]: Buf, Rc<[u8]>, Bytes)
         };
     }
     macro_rules! rings {
-        ($bytes:literal: $turn:ident, $entries:literal) => {
-            entries!(
-                RING => $turn::<$bytes, Ring, $entries>,
-                DEQUE => $turn::<$bytes, Deque, $entries>,
-                <ReusedDeque as Fifo<$bytes>>::NAME => $turn::<$bytes, ReusedDeque, $entries>,
-            )
+        ($turn:ident[$bytes:literal $(, $entries:literal)?]) => {
+            entries_of!(Fifo<$bytes>, $turn[$bytes $(, $entries)?]: Ring, Deque, ReusedDeque)
         };
     }
     macro_rules! loops {
         ($bytes:literal) => {{
-            add(HALF_FULL[0], rings!($bytes: half_full, 64));
-            add(HALF_FULL[1], rings!($bytes: half_full, 1024));
-            add(FULL[0], rings!($bytes: full, 64));
-            add(FULL[1], rings!($bytes: full, 1024));
+            add(HALF_FULL[0], rings!(half_full[$bytes, 64]));
+            add(HALF_FULL[1], rings!(half_full[$bytes, 1024]));
+            add(FULL[0], rings!(full[$bytes, 64]));
+            add(FULL[1], rings!(full[$bytes, 1024]));
         }};
     }
     macro_rules! sized {
         ($size:literal) => {{
-            add(ALLOC, buffers!(alloc_drop, $size));
-            add(ALLOC_ALL, buffers!(alloc_all, $size));
+            add(ALLOC, buffers!(alloc_drop[$size]));
+            add(ALLOC_ALL, buffers!(alloc_all[$size]));
         }};
     }
     match bytes {
@@ -540,43 +459,31 @@ fn cases(arguments: &Arguments, _live: usize, bytes: usize) -> Vec<Case> {
         128 => sized!(128),
         256 => sized!(256),
         LARGEST => {
-            add(ALLOC_MIXED, buffers!(alloc_drop_mixed));
-            add(ALLOC_ALL_MIXED, buffers!(alloc_all_mixed));
+            add(ALLOC_MIXED, buffers!(alloc_drop_mixed[]));
+            add(ALLOC_ALL_MIXED, buffers!(alloc_all_mixed[]));
         }
         900 => loops!(900),
         _ => {
-            add(CLONE, shared!(clone_drop));
-            add(CLONE_MOVED, shared!(clone_move_drop));
-            add(FILL, shared!(fill));
+            add(CLONE, shared!(clone_drop[false]));
+            add(CLONE_MOVED, shared!(clone_drop[true]));
+            add(FILL, shared!(fill[]));
             add(
                 RESOLVE,
-                entries!(
-                    Positions::NAME => resolve::<Positions>,
-                    OneBuf::NAME => resolve::<OneBuf>,
-                    EachBuf::NAME => resolve::<EachBuf>,
-                    Keys::NAME => resolve::<Keys>,
-                    Indices::NAME => resolve::<Indices>,
-                ),
+                entries_of!(Lookup, look_up[false]: Positions, OneBuf, EachBuf, Keys, Indices),
             );
             add(
                 HOLD,
-                entries!(
-                    Positions::NAME => hold::<Positions>,
-                    OneBuf::NAME => hold::<OneBuf>,
-                    EachBuf::NAME => hold::<EachBuf>,
-                    Keys::NAME => hold::<Keys>,
-                ),
+                entries_of!(Lookup, look_up[true]: Positions, OneBuf, EachBuf, Keys),
             );
-            add(WALK, chains!(walk_by_reference));
-            add(WALK_PARTS, chains!(walk_by_slice));
             add(
-                RING_OF_10,
-                entries!(
-                    RING => ring_of_ten::<Ring>,
-                    DEQUE => ring_of_ten::<Deque>,
-                    <ReusedDeque as Fifo<40>>::NAME => ring_of_ten::<ReusedDeque>,
-                ),
+                WALK,
+                entries_of!(Chain, walk[false]: Linked, Vec<Bytes>, Rc<Link>),
             );
+            add(
+                WALK_PARTS,
+                entries_of!(Chain, walk[true]: Linked, Vec<Bytes>, Rc<Link>),
+            );
+            add(RING_OF_10, rings!(ring_of_ten[40]));
             loops!(40);
         }
     }

@@ -3,35 +3,13 @@
 //! snapshots in bytes.
 
 use std::mem::take;
-use std::process::ExitCode;
 
 use flatslab::key_slab::{Checkpoint, CheckpointSlab};
 use flatslab::{Key, KeySlab};
-use flatslab_benches::arguments::Arguments;
-use flatslab_benches::clock;
-use flatslab_benches::operation::Setting;
-use flatslab_benches::payload::Payload;
-use flatslab_benches::record::Metric;
-use flatslab_benches::results;
-use flatslab_benches::run::{self, Case, Entry, Measured, Plan, Turn};
-use flatslab_benches::table::Column;
+use flatslab_benches::prelude::*;
 use rand::seq::SliceRandom;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
-const PLAN: Plan = Plan {
-    bench: "checkpoints",
-    grid: &[(1 << 14, &[64])],
-    quick_live: 1_024,
-    runs: 3,
-    references: &[COPIES],
-    in_processes: false,
-    stretches: None,
-    notes: |_| Vec::new(),
-    cases,
-    tables: None,
-    results: results::of,
-};
+const PLAN: Plan = plan::of("checkpoints", &[(1 << 14, &[64])], 1_024, &[COPIES], cases);
 
 const COPIES: &str = "KeySlab, clone_from";
 
@@ -71,33 +49,30 @@ fn cases(_: &Arguments, _: usize, _: usize) -> Vec<Case> {
             }
         };
     }
-    vec![Case {
-        rows: ROWS.to_vec(),
-        turns: 7,
-        columns: const { &[Column::Value(Metric::Ticks), Column::Ratio(COPIES)] },
-        entries: vec![
-            entry!(COPIES, Copies<[u64; 8], true>),
-            entry!("KeySlab, clone", Copies<[u64; 8], false>),
-            entry!("CheckpointSlab", Checkpoints<[u64; 8]>),
-            entry!("KeySlab, postcard", Snapshots<[u64; 8]>),
-            entry!("KeySlab, not saved", NotSaved<[u64; 8]>),
-        ],
-    }]
+    let entries = vec![
+        entry!(COPIES, Kept<Copied<true>>),
+        entry!("KeySlab, clone", Kept<Copied<false>>),
+        entry!("CheckpointSlab", Checkpoints),
+        entry!("KeySlab, postcard", Kept<Snapshot>),
+        entry!("KeySlab, not saved", Kept<NotSaved>),
+    ];
+    let columns = const { &[Column::Value(Metric::Ticks), Column::Ratio(COPIES)] };
+    vec![Case::of(&ROWS, 7, columns, entries)]
 }
 
-/// The state of a simulation, and how it is saved.
-trait State {
-    type Value: Payload;
-    /// Whether it can be rolled back.
-    const IS_SAVED: bool = true;
+type Value = [u64; 8];
 
-    fn new() -> Self;
-    fn insert(&mut self, value: Self::Value) -> Key;
+/// The state of a simulation, and how it is saved.
+trait State: Default {
+    /// Whether it can be rolled back.
+    const IS_SAVED: bool;
+
+    fn insert(&mut self, value: Value) -> Key;
     fn remove(&mut self, key: Key);
-    fn change(&mut self, key: Key, change: impl FnOnce(&mut Self::Value));
+    fn change(&mut self, key: Key, change: impl FnOnce(&mut Value));
 
     /// Changes all values, in the order of their slots.
-    fn change_all(&mut self, change: impl FnMut(&mut Self::Value));
+    fn change_all(&mut self, change: impl FnMut(&mut Value));
 
     /// Saves the state at the beginning of a frame, and gives up the oldest one.
     fn save(&mut self);
@@ -105,14 +80,14 @@ trait State {
     /// Returns to the state that was saved last.
     fn roll_back(&mut self);
 
-    fn slab(&self) -> &KeySlab<Self::Value>;
+    fn slab(&self) -> &KeySlab<Value>;
 }
 
 /// Methods of a state whose slab is a field.
 macro_rules! forward {
     () => {
         #[inline(always)]
-        fn insert(&mut self, value: V) -> Key {
+        fn insert(&mut self, value: Value) -> Key {
             self.slab.insert(value)
         }
 
@@ -122,38 +97,32 @@ macro_rules! forward {
         }
 
         #[inline(always)]
-        fn change(&mut self, key: Key, change: impl FnOnce(&mut V)) {
+        fn change(&mut self, key: Key, change: impl FnOnce(&mut Value)) {
             change(&mut self.slab[key]);
         }
 
         #[inline(always)]
-        fn change_all(&mut self, change: impl FnMut(&mut V)) {
+        fn change_all(&mut self, change: impl FnMut(&mut Value)) {
             self.slab.values_mut().for_each(change);
         }
 
-        fn slab(&self) -> &KeySlab<V> {
+        fn slab(&self) -> &KeySlab<Value> {
             &self.slab
         }
     };
 }
 
 /// A slab with checkpoints.
-struct Checkpoints<V: Payload> {
-    slab: CheckpointSlab<V>,
+#[derive(Default)]
+struct Checkpoints {
+    slab: CheckpointSlab<Value>,
     last: Option<Checkpoint>,
 }
 
-impl<V: Payload> State for Checkpoints<V> {
-    type Value = V;
+impl State for Checkpoints {
+    const IS_SAVED: bool = true;
 
     forward!();
-
-    fn new() -> Self {
-        Checkpoints {
-            slab: CheckpointSlab::new(),
-            last: None,
-        }
-    }
 
     #[inline(always)]
     fn save(&mut self) {
@@ -167,109 +136,99 @@ impl<V: Payload> State for Checkpoints<V> {
     }
 }
 
-/// A slab, and copies of it: in memory that is used again if `REUSED`, otherwise in memory of their own.
-struct Copies<V: Payload, const REUSED: bool> {
-    slab: KeySlab<V>,
-    saved: [KeySlab<V>; WINDOW],
+/// A slab, and what is kept of it in each of the last frames.
+#[derive(Default)]
+struct Kept<K> {
+    slab: KeySlab<Value>,
+    saved: [K; WINDOW],
     frame: usize,
 }
 
-impl<V: Payload, const REUSED: bool> State for Copies<V, REUSED> {
-    type Value = V;
+/// What a frame is kept in.
+trait Keep: Default {
+    const IS_SAVED: bool = true;
+
+    fn save(&mut self, slab: &KeySlab<Value>);
+
+    fn load(&self, slab: &mut KeySlab<Value>);
+}
+
+impl<K: Keep> State for Kept<K> {
+    const IS_SAVED: bool = K::IS_SAVED;
 
     forward!();
-
-    fn new() -> Self {
-        Copies {
-            slab: KeySlab::new(),
-            saved: [(); WINDOW].map(|()| KeySlab::new()),
-            frame: 0,
-        }
-    }
 
     #[inline(always)]
     fn save(&mut self) {
         self.frame += 1;
-        copy::<_, REUSED>(&self.slab, &mut self.saved[self.frame % WINDOW]);
+        self.saved[self.frame % WINDOW].save(&self.slab);
     }
 
     #[inline(always)]
     fn roll_back(&mut self) {
-        copy::<_, REUSED>(&self.saved[self.frame % WINDOW], &mut self.slab);
+        self.saved[self.frame % WINDOW].load(&mut self.slab);
     }
 }
 
+/// A copy: in memory that is used again if `REUSED`, otherwise in memory of its own.
+#[derive(Default)]
+struct Copied<const REUSED: bool>(KeySlab<Value>);
+
 #[inline(always)]
-fn copy<V: Payload, const REUSED: bool>(from: &KeySlab<V>, to: &mut KeySlab<V>) {
+fn copy<const REUSED: bool>(from: &KeySlab<Value>, to: &mut KeySlab<Value>) {
     match REUSED {
         true => to.clone_from(from),
         false => *to = from.clone(),
     }
 }
 
-/// A slab, and snapshots of it in bytes, whose memory is used again.
-struct Snapshots<V: Payload> {
-    slab: KeySlab<V>,
-    saved: [Vec<u8>; WINDOW],
-    frame: usize,
+impl<const REUSED: bool> Keep for Copied<REUSED> {
+    #[inline(always)]
+    fn save(&mut self, slab: &KeySlab<Value>) {
+        copy::<REUSED>(slab, &mut self.0);
+    }
+
+    #[inline(always)]
+    fn load(&self, slab: &mut KeySlab<Value>) {
+        copy::<REUSED>(&self.0, slab);
+    }
 }
 
-impl<V: Payload + Serialize + DeserializeOwned> State for Snapshots<V> {
-    type Value = V;
+/// A snapshot in bytes, whose memory is used again.
+#[derive(Default)]
+struct Snapshot(Vec<u8>);
 
-    forward!();
-
-    fn new() -> Self {
-        Snapshots {
-            slab: KeySlab::new(),
-            saved: [(); WINDOW].map(|()| Vec::new()),
-            frame: 0,
-        }
+impl Keep for Snapshot {
+    fn save(&mut self, slab: &KeySlab<Value>) {
+        self.0.clear();
+        self.0 = postcard::to_extend(slab, take(&mut self.0)).expect("a vector has room");
     }
 
-    fn save(&mut self) {
-        self.frame += 1;
-        let saved = &mut self.saved[self.frame % WINDOW];
-        saved.clear();
-        *saved = postcard::to_extend(&self.slab, take(saved)).expect("a vector has room");
-    }
-
-    fn roll_back(&mut self) {
-        let saved = &self.saved[self.frame % WINDOW];
-        self.slab = postcard::from_bytes(saved).expect("it is a snapshot");
+    fn load(&self, slab: &mut KeySlab<Value>) {
+        *slab = postcard::from_bytes(&self.0).expect("it is a snapshot");
     }
 }
 
 /// What the changes alone take.
-struct NotSaved<V: Payload> {
-    slab: KeySlab<V>,
-}
+#[derive(Default)]
+struct NotSaved;
 
-impl<V: Payload> State for NotSaved<V> {
-    type Value = V;
+impl Keep for NotSaved {
     const IS_SAVED: bool = false;
 
-    forward!();
-
-    fn new() -> Self {
-        NotSaved {
-            slab: KeySlab::new(),
-        }
-    }
-
     #[inline(always)]
-    fn save(&mut self) {}
+    fn save(&mut self, _: &KeySlab<Value>) {}
 
-    fn roll_back(&mut self) {
+    fn load(&self, _: &mut KeySlab<Value>) {
         unreachable!("it is not saved")
     }
 }
 
 /// Compares a state with a clone, over frames that insert, remove and change.
 fn check<S: State>() -> Result<(), String> {
-    let mut state = S::new();
+    let mut state = S::default();
     for number in 0..40 {
-        state.insert(S::Value::of(number));
+        state.insert(Value::of(number));
     }
     for frame in 0..100 {
         let before = numbers(&state);
@@ -280,7 +239,7 @@ fn check<S: State>() -> Result<(), String> {
             let key = keys[(frame * 31 + step * 7) % keys.len()];
             let number = (frame * 100 + step) as u64;
             match step % 4 {
-                0 => drop(state.insert(S::Value::of(number)).index()),
+                0 => drop(state.insert(Value::of(number)).index()),
                 1 if keys.len() > 20 => state.remove(key),
                 _ => state.change(key, |value| *value.number_mut() = number),
             }
@@ -304,14 +263,14 @@ fn numbers<S: State>(state: &S) -> (Vec<(Key, u64)>, [Key; 3]) {
     let mut slab = state.slab().clone();
     let all = slab.iter().map(|(key, value)| (key, value.number()));
     let all = all.collect();
-    (all, [(); 3].map(|()| slab.insert(S::Value::of(0))))
+    (all, [(); 3].map(|()| slab.insert(Value::of(0))))
 }
 
 /// Times frames.
 fn turn<S: State>(mut setting: Setting) -> Turn {
-    let mut state = S::new();
+    let mut state = S::default();
     let mut keys: Vec<_> = (0..setting.live)
-        .map(|_| state.insert(S::Value::of(0)))
+        .map(|_| state.insert(Value::of(0)))
         .collect();
     keys.shuffle(&mut setting.random);
     let (mut rows, mut changes) = (Vec::new(), 0);

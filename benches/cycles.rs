@@ -1,24 +1,18 @@
 //! Ticks and core cycles per operation, next to the `slab` crate and others, in
 //! one run on one pinned core.
 
+mod allocators;
 mod peers;
 
-use std::process::ExitCode;
-
-use flatslab_benches::arguments::Arguments;
 use flatslab_benches::operation::{
     churn_fifo, churn_lifo, churn_lifo_built, churn_lifo_copied, churn_random, contains,
     free_random, get_hot, get_mut_random, get_random, insert_fresh, insert_steady, iterate_dense,
     iterate_mut, iterate_sparse, remove_lifo, remove_random, replace_random, take_refill,
 };
-use flatslab_benches::record::Metric;
-use flatslab_benches::results;
-use flatslab_benches::run::{self, Case, Plan};
+use flatslab_benches::prelude::*;
 use flatslab_benches::subject::floors::*;
 use flatslab_benches::subject::ours::*;
 use flatslab_benches::subject::pools::*;
-use flatslab_benches::table::Column;
-use flatslab_benches::{Payload, entries};
 use peers::*;
 
 const USUAL: usize = 8192;
@@ -35,21 +29,18 @@ const MAIN: [&str; 7] = [
 ];
 
 const PLAN: Plan = Plan {
-    bench: "cycles",
-    grid: &[
-        (USUAL, &[8, 64, 256, 1024]),
-        (1024, &[8, 64]),
-        (1 << 20, &[8, 64]),
-    ],
-    quick_live: 1024,
     runs: 1,
-    references: &["slab"],
-    in_processes: false,
-    stretches: None,
-    notes: |_| Vec::new(),
-    cases,
-    tables: None,
-    results: results::of,
+    ..plan::of(
+        "cycles",
+        &[
+            (USUAL, &[8, 64, 256, 1024]),
+            (1024, &[8, 64]),
+            (1 << 20, &[8, 64]),
+        ],
+        1024,
+        &["slab"],
+        cases,
+    )
 };
 
 const COLUMNS: &[Column] = &[
@@ -129,12 +120,7 @@ fn operations<V: Payload>(turns: usize) -> Vec<Case> {
     }
     macro_rules! table {
         ($($name:literal: $subjects:ident $operation:ident;)*) => {
-            vec![$(Case {
-                rows: vec![$name],
-                turns,
-                columns: COLUMNS,
-                entries: $subjects!($operation),
-            }),*]
+            vec![$(Case::of(&[$name], turns, COLUMNS, $subjects!($operation))),*]
         };
     }
     table! {

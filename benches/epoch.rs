@@ -4,37 +4,24 @@
 //! Rates, drift and resident bytes are facts: the bench fails where one is not as claimed. Each
 //! turn runs in a process of its own, so that the resident set is that of one subject.
 
+mod allocators;
 mod epochs;
 mod peers;
 
-use std::process::ExitCode;
-
-use epochs::heaps::{Bump, Cleared, InEpochBytes, Jemalloc, Malloc, Mimalloc};
-use epochs::{drain, fill, memory, pinning, requests};
+use allocators::{Jemalloc, Malloc, Mimalloc};
+use epochs::heaps::{Bump, Cleared, Heap, InEpochBytes, On};
+use epochs::requests::serve;
+use epochs::{drain, fill, memory, pinning};
 use flatslab_benches::epoch::*;
-use flatslab_benches::operation::{
-    Setting, churn_random, get_random, insert_steady, remove_random,
-};
-use flatslab_benches::record::Metric;
-use flatslab_benches::results;
-use flatslab_benches::run::{self, Case, Entry, Plan, Turn};
+use flatslab_benches::model;
+use flatslab_benches::operation::{churn_random, get_random, insert_steady, remove_random};
+use flatslab_benches::prelude::*;
 use flatslab_benches::subject::ours::{Generations, InEpoch};
-use flatslab_benches::table::Column;
-use flatslab_benches::{Subject, clock, machine, model};
 use peers::SlotMap;
 
 const PLAN: Plan = Plan {
-    bench: BENCH,
-    grid: &[
-        (100_000, &[fill::BYTES]),
-        (4_000, &[drain::SESSION]),
-        (8_192, &[8]),
-    ],
-    quick_live: QUICK,
     runs: 1,
-    references: &[APART, MIXED, MALLOC, MIMALLOC, FLOOR, SLOTMAP],
     in_processes: true,
-    stretches: None,
     notes: |_| {
         vec![format!(
             "an epoch of {} requests, closed {} later; {} sessions",
@@ -43,9 +30,18 @@ const PLAN: Plan = Plan {
             drain::SESSIONS
         )]
     },
-    cases,
     tables: Some(tables),
-    results: results::of,
+    ..plan::of(
+        BENCH,
+        &[
+            (100_000, &[fill::BYTES]),
+            (4_000, &[drain::SESSION]),
+            (8_192, &[8]),
+        ],
+        QUICK,
+        &[APART, MIXED, MALLOC, MIMALLOC, FLOOR, SLOTMAP],
+        cases,
+    )
 };
 
 fn main() -> ExitCode {
@@ -64,108 +60,79 @@ const TIMES: &[Column] = &[
     Column::Value(Metric::Worst),
 ];
 
-fn entry(subject: &'static str, turn: fn(Setting) -> Turn) -> Entry {
-    Entry {
-        subject,
-        // Each turn checks its answers.
-        check: || Ok(()),
-        turn,
-    }
-}
-
 fn case(row: &'static str, turns: usize, columns: &'static [Column], entries: Vec<Entry>) -> Case {
-    Case {
-        rows: vec![row],
-        turns,
-        columns,
-        entries,
-    }
+    Case::of(&[row], turns, columns, entries)
 }
 
-fn cases(
-    arguments: &flatslab_benches::arguments::Arguments,
-    live: usize,
-    bytes: usize,
-) -> Vec<Case> {
-    if bytes == 8 {
-        return hot_cases();
-    }
-    if bytes == drain::SESSION {
-        return drain_cases(arguments.quick || live < drain::SESSIONS);
+fn cases(arguments: &Arguments, live: usize, bytes: usize) -> Vec<Case> {
+    match bytes {
+        8 => return hot_cases(),
+        drain::SESSION => return drain_cases(arguments.quick || live < drain::SESSIONS),
+        _ => {}
     }
     let mut cases = Vec::new();
     macro_rules! pinning {
         ($($at:literal)*) => {
             $(cases.push(case(PINNING[$at], 1, FACTS, vec![
-                entry(SLAB, |setting| pinning::sweep(&setting, SHARES[$at])),
+                Entry::of(SLAB, |setting| pinning::sweep(&setting, SHARES[$at])),
             ]));)*
         };
     }
     pinning!(0 1 2 3 4 5 6);
-    cases.push(case(
-        SUSTAINED,
-        1,
-        FACTS,
-        vec![
-            entry(RELEASED, |_| pinning::sustained(true)),
-            entry(NEVER, |_| pinning::sustained(false)),
-        ],
-    ));
-    cases.push(case(CHURN, 1, FACTS, vec![entry(SLAB, memory::churn)]));
-    cases.push(case(RETURN, 1, FACTS, vec![entry(SLAB, memory::give_back)]));
+    let sustained = vec![
+        Entry::of(RELEASED, |_| pinning::sustained(true)),
+        Entry::of(NEVER, |_| pinning::sustained(false)),
+    ];
+    cases.push(case(SUSTAINED, 1, FACTS, sustained));
+    cases.push(case(CHURN, 1, FACTS, vec![Entry::of(SLAB, memory::churn)]));
+    let given_back = vec![Entry::of(SLAB, memory::give_back)];
+    cases.push(case(RETURN, 1, FACTS, given_back));
     macro_rules! fills {
         ($($at:literal)*) => {
             $(cases.push(case(FILLS[$at], 5, TIMES, vec![
-                entry(MALLOC, |setting| fill::allocator::<Malloc>(&setting, THREADS[$at])),
-                entry(MIMALLOC, |setting| fill::allocator::<Mimalloc>(&setting, THREADS[$at])),
-                entry(JEMALLOC, |setting| fill::allocator::<Jemalloc>(&setting, THREADS[$at])),
-                entry(GROWS, |setting| fill::slab(&setting, THREADS[$at], false)),
-                entry(RESERVED, |setting| fill::slab(&setting, THREADS[$at], true)),
+                Entry::of(MALLOC, fill::allocator::<Malloc, $at>),
+                Entry::of(MIMALLOC, fill::allocator::<Mimalloc, $at>),
+                Entry::of(JEMALLOC, fill::allocator::<Jemalloc, $at>),
+                Entry::of(GROWS, fill::slab::<false, $at>),
+                Entry::of(RESERVED, fill::slab::<true, $at>),
             ]));)*
         };
     }
     fills!(0 1 2 3);
-    cases.push(case(
-        REQUESTS,
-        6,
-        TIMES,
-        vec![
-            entry(FLOOR, requests::serve::<Bump>),
-            entry(MALLOC, requests::serve::<Malloc>),
-            entry(MIMALLOC, requests::serve::<Mimalloc>),
-            entry(JEMALLOC, requests::serve::<Jemalloc>),
-            entry(BYTES, requests::serve::<InEpochBytes>),
-            entry(CLEARED, requests::serve::<Cleared>),
-        ],
-    ));
+    let served = entries_of!(Heap, serve[]:
+        Bump, On<Malloc>, On<Mimalloc>, On<Jemalloc>, InEpochBytes, Cleared);
+    cases.push(case(REQUESTS, 6, TIMES, served));
     cases
 }
 
 /// All loads; of a quick run the short ones.
 fn drain_cases(is_quick: bool) -> Vec<Case> {
-    let mut cases = Vec::new();
-    macro_rules! drains {
-        ($($row:literal: $length:literal $replaced:literal)*) => {
-            $({
-                const LOAD: drain::Load = drain::Load {
-                    requests: LENGTHS[$length],
-                    replaced: REPLACED[$replaced],
-                };
-                if !(is_quick && $length == 1) {
-                    let mut entries = vec![
-                        entry(APART, |_| drain::in_epochs(true, LOAD)),
-                        entry(MIXED, |_| drain::in_epochs(false, LOAD)),
-                    ];
-                    if BUSY.contains(&DRAINS[$row]) {
-                        entries.push(entry(BOX, |_| drain::in_boxes(LOAD)));
-                    }
-                    cases.push(case(DRAINS[$row], 1, FACTS, entries));
-                }
-            })*
-        };
+    fn entries<const REQUESTS: usize, const REPLACED: usize>() -> Vec<Entry> {
+        let mut entries = vec![
+            Entry::of(APART, |_| drain::in_epochs(true, REQUESTS, REPLACED)),
+            Entry::of(MIXED, |_| drain::in_epochs(false, REQUESTS, REPLACED)),
+        ];
+        // The control of the busiest.
+        if REPLACED == 2_000 {
+            entries.push(Entry::of(BOX, |_| drain::in_boxes(REQUESTS, REPLACED)));
+        }
+        entries
     }
-    drains!(0: 0 0   1: 0 1   2: 0 2   3: 0 3   4: 1 0   5: 1 1   6: 1 2   7: 1 3);
-    cases
+    let entries = [
+        entries::<20_000, 2>,
+        entries::<20_000, 20>,
+        entries::<20_000, 80>,
+        entries::<20_000, 2_000>,
+        entries::<200_000, 2>,
+        entries::<200_000, 20>,
+        entries::<200_000, 80>,
+        entries::<200_000, 2_000>,
+    ];
+    let rows = DRAINS.iter().zip(entries);
+    let taken = rows.take(if is_quick { 4 } else { DRAINS.len() });
+    taken
+        .map(|(row, entries)| case(row, 1, FACTS, entries()))
+        .collect()
 }
 
 /// Operations on one epoch, next to slabs with generations and no epochs.

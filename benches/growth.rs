@@ -10,21 +10,18 @@
 mod growing {
     pub(crate) mod allocator;
 }
+mod allocators;
 mod peers;
 
-use std::process::ExitCode;
-
-use flatslab_benches::arguments::Arguments;
 use flatslab_benches::growth::{
     self, growing, growing_in_running, of_full_size, of_full_size_in_running, paced,
     paced_of_full_size,
 };
-use flatslab_benches::results;
-use flatslab_benches::run::{self, Case, Entry, Plan};
+use flatslab_benches::prelude::*;
 use flatslab_benches::subject::ours::{
     BoundedBySlot, GrowableAhead, GrowableByPages, GrowableBySlot, InRange, Plain,
 };
-use flatslab_benches::{entries, table};
+use flatslab_benches::table;
 use growing::allocator::ByRow;
 use peers::{NexusUnbounded, RustBox, SlabCrate, SlotMap, VecPush};
 
@@ -32,17 +29,16 @@ use peers::{NexusUnbounded, RustBox, SlabCrate, SlotMap, VecPush};
 static ALLOCATOR: ByRow = ByRow::new();
 
 const PLAN: Plan = Plan {
-    bench: growth::BENCH,
-    grid: &[(2_000_000, &[8, 64])],
-    quick_live: 51_200,
     runs: 5,
-    references: &["slab"],
     in_processes: true,
     stretches: Some(500),
-    notes: |_| Vec::new(),
-    cases,
-    tables: None,
-    results: results::of,
+    ..plan::of(
+        growth::BENCH,
+        &[(2_000_000, &[8, 64])],
+        51_200,
+        &["slab"],
+        cases,
+    )
 };
 
 fn main() -> ExitCode {
@@ -53,36 +49,28 @@ fn cases(_: &Arguments, _live: usize, bytes: usize) -> Vec<Case> {
     // The container that does not grow shows what the machine itself costs.
     macro_rules! subjects {
         ($value:ty, $growing:ident, $of_full_size:ident) => {
-            [
-                entries!($value, $growing: SlabCrate GrowableBySlot GrowableByPages GrowableAhead),
-                entries!($value, $of_full_size: BoundedBySlot),
-                entries!(
-                    $value,
-                    $growing: Plain InRange NexusUnbounded SlotMap VecPush RustBox
-                ),
-            ]
-            .concat()
+            entries!($value,
+                $growing: SlabCrate GrowableBySlot GrowableByPages GrowableAhead;
+                $of_full_size: BoundedBySlot;
+                $growing: Plain InRange NexusUnbounded SlotMap VecPush RustBox)
         };
     }
     macro_rules! of_size {
-        ($value:ty) => {{
-            let fresh = subjects!($value, growing, of_full_size);
-            let after = subjects!($value, growing_in_running, of_full_size_in_running);
-            let mut paced = entries!($value, paced: SlabCrate GrowableBySlot GrowableByPages GrowableAhead);
-            paced.extend(entries!($value, paced_of_full_size: BoundedBySlot));
-            (fresh, after, paced)
-        }};
+        ($value:ty) => {
+            (
+                subjects!($value, growing, of_full_size),
+                subjects!($value, growing_in_running, of_full_size_in_running),
+                entries!($value,
+                    paced: SlabCrate GrowableBySlot GrowableByPages GrowableAhead;
+                    paced_of_full_size: BoundedBySlot),
+            )
+        };
     }
     let (fresh, after, paced) = match bytes {
         8 => of_size!(u64),
         _ => of_size!([u64; 8]),
     };
-    let case = |row, entries: &Vec<Entry>| Case {
-        rows: vec![row],
-        turns: 1,
-        columns: table::PERCENTILES,
-        entries: entries.clone(),
-    };
+    let case = |row, entries: &[Entry]| Case::of(&[row], 1, table::PERCENTILES, entries.to_vec());
     let mut cases = vec![case(growth::FRESH, &fresh), case(growth::RUNNING, &after)];
     if growing::allocator::HAS_MIMALLOC {
         cases.push(case(growth::MIMALLOC, &fresh));

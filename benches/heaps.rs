@@ -4,17 +4,9 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
-use std::process::ExitCode;
 
 use flatslab::GenKey;
-use flatslab_benches::arguments::Arguments;
-use flatslab_benches::clock;
-use flatslab_benches::operation::{BATCH, Setting};
-use flatslab_benches::payload::opaque;
-use flatslab_benches::record::Metric;
-use flatslab_benches::results;
-use flatslab_benches::run::{self, Case, Entry, Measured, Plan, Turn};
-use flatslab_benches::table::Column;
+use flatslab_benches::prelude::*;
 use priority_queue::PriorityQueue;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -30,19 +22,13 @@ mod pairing_heap;
 
 use pairing_heap::PairingHeap;
 
-const PLAN: Plan = Plan {
-    bench: "heaps",
-    grid: &[(1 << 10, &[8]), (1 << 16, &[8])],
-    quick_live: 1_024,
-    runs: 3,
-    references: &[LAZY],
-    in_processes: false,
-    stretches: None,
-    notes: |_| Vec::new(),
+const PLAN: Plan = plan::of(
+    "heaps",
+    &[(1 << 10, &[8]), (1 << 16, &[8])],
+    1_024,
+    &[LAZY],
     cases,
-    tables: None,
-    results: results::of,
-};
+);
 
 const LAZY: &str = "BinaryHeap, outdated entries";
 
@@ -65,16 +51,17 @@ fn cases(_: &Arguments, _: usize, _: usize) -> Vec<Case> {
             }
         };
     }
-    vec![Case {
-        rows: ROWS.to_vec(),
-        turns: 5,
-        columns: const { &[Column::Value(Metric::Ticks), Column::Ratio(LAZY)] },
-        entries: vec![
-            entry!(LAZY, Lazy),
-            entry!("priority-queue", PriorityQueue<u32, Reverse<u64>>),
-            entry!("pairing heap in a KeySlab", PairingHeap<u64, u32>),
-        ],
-    }]
+    let entries = vec![
+        entry!(LAZY, Lazy),
+        entry!("priority-queue", PriorityQueue<u32, Reverse<u64>>),
+        entry!("pairing heap in a KeySlab", PairingHeap<u64, u32>),
+    ];
+    vec![Case::of(
+        &ROWS,
+        5,
+        &[Column::Value(Metric::Ticks), Column::Ratio(LAZY)],
+        entries,
+    )]
 }
 
 /// Jobs by time. A job has a number, which is given again once it has run.

@@ -54,6 +54,13 @@ mod traced {
         };
     }
 
+    macro_rules! operations {
+        ($($name:expr, ($($argument:ident: $type:ty = $value:expr),*) $(-> $result:ty)?
+            $body:block;)*) => {
+            vec![$(operation!($name, ($($argument: $type = $value),*) $(-> $result)? $body)),*]
+        };
+    }
+
     struct Operation<'a> {
         name: String,
         trace: Box<dyn Fn(String) -> Executed + 'a>,
@@ -64,36 +71,33 @@ mod traced {
         ($slab:ident, $of:ident, $inserted:ty $(, $some:ident)?) => {{
             let slot = move || $of.insert(7)$(.$some())?;
             let key = move || slot().leak();
-            vec![
-                operation!(concat!(stringify!($slab), "::insert"),
-                    (slab: &$slab<u64> = $of, value: u64 = 7) -> $inserted { slab.insert(value) }),
-                operation!(concat!(stringify!($slab), "::insert, leak"),
-                    (slab: &$slab<u64> = $of, value: u64 = 7) -> Key {
-                        slab.insert(value)$(.$some())?.leak()
-                    }),
-                operation!(concat!(stringify!($slab), "::get"),
-                    (slab: &$slab<u64> = $of, key: Key = key()) -> u64 { *slab.get(key).unwrap() }),
-                operation!(concat!(stringify!($slab), "::get_mut"),
-                    (slab: &$slab<u64> = $of, key: Key = key()) {
-                        *slab.get_mut(key).unwrap() += 1
-                    }),
-                operation!(concat!(stringify!($slab), "::get_copied"),
-                    (slab: &$slab<u64> = $of, key: Key = key()) -> u64 {
-                        slab.get_copied(key).unwrap()
-                    }),
-                operation!(concat!(stringify!($slab), "::contains_key"),
-                    (slab: &$slab<u64> = $of, key: Key = key()) -> bool { slab.contains_key(key) }),
-                operation!(concat!(stringify!($slab), "::untracked, []"),
-                    (slab: &$slab<u64> = $of, key: Key = key()) -> u64 {
+            operations![
+                concat!(stringify!($slab), "::insert"), (slab: &$slab<u64> = $of, value: u64 = 7)
+                    -> $inserted { slab.insert(value) };
+                concat!(stringify!($slab), "::insert, leak"),
+                    (slab: &$slab<u64> = $of, value: u64 = 7)
+                    -> Key { slab.insert(value)$(.$some())?.leak() };
+                concat!(stringify!($slab), "::get"), (slab: &$slab<u64> = $of, key: Key = key())
+                    -> u64 { *slab.get(key).unwrap() };
+                concat!(stringify!($slab), "::get_mut"), (slab: &$slab<u64> = $of, key: Key = key())
+                    { *slab.get_mut(key).unwrap() += 1 };
+                concat!(stringify!($slab), "::get_copied"),
+                    (slab: &$slab<u64> = $of, key: Key = key())
+                    -> u64 { slab.get_copied(key).unwrap() };
+                concat!(stringify!($slab), "::contains_key"),
+                    (slab: &$slab<u64> = $of, key: Key = key())
+                    -> bool { slab.contains_key(key) };
+                concat!(stringify!($slab), "::untracked, []"),
+                    (slab: &$slab<u64> = $of, key: Key = key())
+                    -> u64 {
                         // SAFETY: nothing borrows the value.
                         unsafe { slab.untracked()[key] }
-                    }),
-                operation!(concat!(stringify!($slab), "::remove_by_key"),
-                    (slab: &$slab<u64> = $of, key: Key = key()) -> u64 { slab.remove_by_key(key) }),
-                operation!(concat!(stringify!($slab), "::into_inner"),
-                    (slot: Slot<u64> = slot()) -> u64 {
-                        slot.into_inner()
-                    }),
+                    };
+                concat!(stringify!($slab), "::remove_by_key"),
+                    (slab: &$slab<u64> = $of, key: Key = key())
+                    -> u64 { slab.remove_by_key(key) };
+                concat!(stringify!($slab), "::into_inner"), (slot: Slot<u64> = slot())
+                    -> u64 { slot.into_inner() };
             ]
         }};
     }
@@ -102,30 +106,24 @@ mod traced {
     fn by_handle(slab: &Slab<u64>) -> Vec<Operation<'_>> {
         let slot = move || slab.insert(7);
         let boxed = move || slot().into_box();
-        vec![
-            operation!("Slot::get", (slot: &Slot<u64> = &slot()) -> u64 { *slot.get() }),
-            operation!("Slot::get_mut", (slot: &Slot<u64> = &slot()) { *slot.get_mut() += 1 }),
-            operation!("Slot::replace", (slot: &Slot<u64> = &slot(), value: u64 = 8) -> u64 {
-                slot.replace(value)
-            }),
-            operation!("Slot::is_valid", (slot: &Slot<u64> = &slot()) -> bool { slot.is_valid() }),
-            operation!("Slot::take, VacantSlot::insert",
-            (slot: Slot<u64> = slot(), value: u64 = 8) -> (u64, Slot<u64>) {
+        operations![
+            "Slot::get", (slot: &Slot<u64> = &slot()) -> u64 { *slot.get() };
+            "Slot::get_mut", (slot: &Slot<u64> = &slot()) { *slot.get_mut() += 1 };
+            "Slot::replace", (slot: &Slot<u64> = &slot(), value: u64 = 8)
+                -> u64 { slot.replace(value) };
+            "Slot::is_valid", (slot: &Slot<u64> = &slot()) -> bool { slot.is_valid() };
+            "Slot::take, VacantSlot::insert", (slot: Slot<u64> = slot(), value: u64 = 8)
+                -> (u64, Slot<u64>) {
                 let (old, vacant) = slot.take();
                 (old, vacant.insert(value))
-            }),
-            operation!("Slot, drop", (slot: Slot<u64> = slot()) { drop(slot) }),
-            operation!("Slot::into_box", (slot: Slot<u64> = slot()) -> SlotBox<u64> {
-                slot.into_box()
-            }),
-            operation!("SlotBox, deref", (boxed: &SlotBox<u64> = &boxed()) -> u64 { **boxed }),
-            operation!("SlotBox, deref_mut", (boxed: &mut SlotBox<u64> = &mut boxed()) {
-                **boxed += 1
-            }),
-            operation!("SlotBox::into_inner", (boxed: SlotBox<u64> = boxed()) -> u64 {
-                SlotBox::into_inner(boxed)
-            }),
-            operation!("SlotBox, drop", (boxed: SlotBox<u64> = boxed()) { drop(boxed) }),
+            };
+            "Slot, drop", (slot: Slot<u64> = slot()) { drop(slot) };
+            "Slot::into_box", (slot: Slot<u64> = slot()) -> SlotBox<u64> { slot.into_box() };
+            "SlotBox, deref", (boxed: &SlotBox<u64> = &boxed()) -> u64 { **boxed };
+            "SlotBox, deref_mut", (boxed: &mut SlotBox<u64> = &mut boxed()) { **boxed += 1 };
+            "SlotBox::into_inner", (boxed: SlotBox<u64> = boxed())
+                -> u64 { SlotBox::into_inner(boxed) };
+            "SlotBox, drop", (boxed: SlotBox<u64> = boxed()) { drop(boxed) };
         ]
     }
 
@@ -138,21 +136,16 @@ mod traced {
                 slab.remove(keys[0]);
                 (Box::leak(Box::new(slab)), keys[1])
             };
-            vec![
-                operation!(concat!($name, "::insert"),
-                    (slab: &mut $slab<u64, $key> = filled().0, value: u64 = 7) -> $key {
-                        slab.insert(value)$(.$some())?
-                    }),
-                operation!(concat!($name, "::get"),
-                    (slab: (&mut $slab<u64, $key>, $key) = filled()) -> u64 { slab.0[slab.1] }),
-                operation!(concat!($name, "::contains"),
-                    (slab: (&mut $slab<u64, $key>, $key) = filled()) -> bool {
-                        slab.0.contains(slab.1)
-                    }),
-                operation!(concat!($name, "::remove"),
-                    (slab: (&mut $slab<u64, $key>, $key) = filled()) -> u64 {
-                        slab.0.remove(slab.1)
-                    }),
+            operations![
+                concat!($name, "::insert"),
+                    (slab: &mut $slab<u64, $key> = filled().0, value: u64 = 7)
+                    -> $key { slab.insert(value)$(.$some())? };
+                concat!($name, "::get"), (slab: (&mut $slab<u64, $key>, $key) = filled())
+                    -> u64 { slab.0[slab.1] };
+                concat!($name, "::contains"), (slab: (&mut $slab<u64, $key>, $key) = filled())
+                    -> bool { slab.0.contains(slab.1) };
+                concat!($name, "::remove"), (slab: (&mut $slab<u64, $key>, $key) = filled())
+                    -> u64 { slab.0.remove(slab.1) };
             ]
         }};
     }
@@ -162,19 +155,19 @@ mod traced {
         ($pool:literal, $boxed:literal, $memory:ident, $of:expr) => {{
             let pool: &'static Pool<'static, u64, $memory> = $of;
             let boxed = move || pool.try_alloc(7).unwrap();
-            vec![
-                operation!(concat!($pool, "::alloc"),
+            operations![
+                concat!($pool, "::alloc"),
                     (pool: &'static Pool<'static, u64, $memory> = pool, value: u64 = 7)
-                        -> PoolBox<'static, u64, $memory> { pool.alloc(value) }),
-                operation!(concat!($pool, "::try_alloc"),
+                    -> PoolBox<'static, u64, $memory> { pool.alloc(value) };
+                concat!($pool, "::try_alloc"),
                     (pool: &'static Pool<'static, u64, $memory> = pool, value: u64 = 7)
-                        -> Result<PoolBox<'static, u64, $memory>, FullError<u64>> { pool.try_alloc(value) }),
-                operation!(concat!($boxed, "::into_inner"),
-                    (boxed: PoolBox<'static, u64, $memory> = boxed()) -> u64 {
-                        PoolBox::into_inner(boxed)
-                    }),
-                operation!(concat!($boxed, ", drop"),
-                    (boxed: PoolBox<'static, u64, $memory> = boxed()) { drop(boxed) }),
+                    -> Result<PoolBox<'static, u64, $memory>, FullError<u64>> {
+                        pool.try_alloc(value)
+                    };
+                concat!($boxed, "::into_inner"), (boxed: PoolBox<'static, u64, $memory> = boxed())
+                    -> u64 { PoolBox::into_inner(boxed) };
+                concat!($boxed, ", drop"), (boxed: PoolBox<'static, u64, $memory> = boxed())
+                    { drop(boxed) };
             ]
         }};
     }
@@ -187,22 +180,19 @@ mod traced {
         let pool: &'static Pool<'static, u64> = Pool::leak(8);
         let large: &'static Pool<'static, Large> = Pool::leak(8);
         let boxed = move || pool.try_alloc(7).unwrap();
-        vec![
-            operation!("Pool::try_alloc_with, 256 B",
-            (pool: &'static Pool<'static, Large> = large, value: u64 = 7)
-                -> Option<PoolBox<'static, Large>> {
-                pool.try_alloc_with(|| [value; 32]).ok()
-            }),
-            operation!("PoolBox, deref", (boxed: &PoolBox<'static, u64> = &boxed()) -> u64 { **boxed }),
-            operation!("PoolBox, deref_mut", (boxed: &mut PoolBox<'static, u64> = &mut boxed()) {
-                **boxed += 1
-            }),
-            operation!("PoolBox::take, PoolBox::write",
-            (boxed: PoolBox<'static, u64> = boxed(), value: u64 = 8)
+        operations![
+            "Pool::try_alloc_with, 256 B",
+                (pool: &'static Pool<'static, Large> = large, value: u64 = 7)
+                -> Option<PoolBox<'static, Large>> { pool.try_alloc_with(|| [value; 32]).ok() };
+            "PoolBox, deref", (boxed: &PoolBox<'static, u64> = &boxed()) -> u64 { **boxed };
+            "PoolBox, deref_mut", (boxed: &mut PoolBox<'static, u64> = &mut boxed())
+                { **boxed += 1 };
+            "PoolBox::take, PoolBox::write",
+                (boxed: PoolBox<'static, u64> = boxed(), value: u64 = 8)
                 -> (u64, PoolBox<'static, u64>) {
                 let (old, vacant) = PoolBox::take(boxed);
                 (old, PoolBox::write(vacant, value))
-            }),
+            };
         ]
     }
 
@@ -220,26 +210,19 @@ mod traced {
             let vec = ArenaVec::with_capacity_in(8, &*arena());
             Box::leak(Box::new(vec))
         };
-        vec![
-            operation!("Arena::alloc",
-            (arena: &'static Arena = arena(), value: u64 = 7) -> &'static mut u64 {
-                arena.alloc(value)
-            }),
-            operation!("Arena::alloc_str, 5 bytes",
-            (arena: &'static Arena = arena(), text: &'static str = "short") -> &'static str {
-                arena.alloc_str(text)
-            }),
-            operation!("Scope::alloc",
-            (scope: &'static Scope<'static, 'static> = scope, value: u64 = 7) -> &'static mut u64 {
-                scope.alloc(value)
-            }),
-            operation!("Arena::try_alloc, bounded",
-                (arena: &'static Arena = bounded, value: u64 = 7)
-                -> Result<&'static mut u64, FullError<u64>> { arena.try_alloc(value) }),
-            operation!("ArenaVec::push",
-            (vec: &'static mut ArenaVec<'static, 'static, u64> = vec(), value: u64 = 7) {
-                vec.push(value)
-            }),
+        operations![
+            "Arena::alloc", (arena: &'static Arena = arena(), value: u64 = 7)
+                -> &'static mut u64 { arena.alloc(value) };
+            "Arena::alloc_str, 5 bytes",
+                (arena: &'static Arena = arena(), text: &'static str = "short")
+                -> &'static str { arena.alloc_str(text) };
+            "Scope::alloc", (scope: &'static Scope<'static, 'static> = scope, value: u64 = 7)
+                -> &'static mut u64 { scope.alloc(value) };
+            "Arena::try_alloc, bounded", (arena: &'static Arena = bounded, value: u64 = 7)
+                -> Result<&'static mut u64, FullError<u64>> { arena.try_alloc(value) };
+            "ArenaVec::push",
+                (vec: &'static mut ArenaVec<'static, 'static, u64> = vec(), value: u64 = 7)
+                { vec.push(value) };
         ]
     }
 
@@ -256,35 +239,27 @@ mod traced {
             }
             Box::leak(Box::new(ring))
         };
-        vec![
-            operation!("ByteArena::try_alloc, 128 bytes",
-            (arena: &'static ByteArena = arena) -> Result<BufMut, RequestError> {
-                arena.try_alloc(128)
-            }),
-            operation!("ByteArena::try_alloc, any size",
-            (arena: &'static ByteArena = arena, size: usize = 128)
-                -> Result<BufMut, RequestError> { arena.try_alloc(size) }),
-            operation!("BufMut, drop", (buf: BufMut = arena.try_alloc(128).unwrap()) { drop(buf) }),
-            operation!("BufMut::freeze", (buf: BufMut = arena.try_alloc(128).unwrap()) -> Buf {
-                buf.freeze()
-            }),
-            operation!("Buf, clone", (buf: &'static Buf = Box::leak(Box::new(buf()))) -> Buf {
-                buf.clone()
-            }),
-            operation!("Buf, drop, not the last", (buf: Buf = {
+        operations![
+            "ByteArena::try_alloc, 128 bytes", (arena: &'static ByteArena = arena)
+                -> Result<BufMut, RequestError> { arena.try_alloc(128) };
+            "ByteArena::try_alloc, any size", (arena: &'static ByteArena = arena, size: usize = 128)
+                -> Result<BufMut, RequestError> { arena.try_alloc(size) };
+            "BufMut, drop", (buf: BufMut = arena.try_alloc(128).unwrap()) { drop(buf) };
+            "BufMut::freeze", (buf: BufMut = arena.try_alloc(128).unwrap()) -> Buf { buf.freeze() };
+            "Buf, clone", (buf: &'static Buf = Box::leak(Box::new(buf()))) -> Buf { buf.clone() };
+            "Buf, drop, not the last", (buf: Buf = {
                 let buf = buf();
                 std::mem::forget(buf.clone());
                 buf
-            }) { drop(buf) }),
-            operation!("ByteArena::resolve",
-            (arena: &'static ByteArena = arena, loc: Loc = buf().into_loc())
-                -> Result<Buf, LocError> { arena.resolve(loc) }),
-            operation!("Ring::push, 40 bytes, not full",
-            (ring: &'static mut Ring = ring(0), bytes: &'static [u8; 40] = &[7; 40])
-                -> Result<Option<Evicted>, RequestError> { ring.push(bytes) }),
-            operation!("Ring::push, 40 bytes, full",
-            (ring: &'static mut Ring = ring(4), bytes: &'static [u8; 40] = &[7; 40])
-                -> Result<Option<Evicted>, RequestError> { ring.push(bytes) }),
+            }) { drop(buf) };
+            "ByteArena::resolve", (arena: &'static ByteArena = arena, loc: Loc = buf().into_loc())
+                -> Result<Buf, LocError> { arena.resolve(loc) };
+            "Ring::push, 40 bytes, not full",
+                (ring: &'static mut Ring = ring(0), bytes: &'static [u8; 40] = &[7; 40])
+                -> Result<Option<Evicted>, RequestError> { ring.push(bytes) };
+            "Ring::push, 40 bytes, full",
+                (ring: &'static mut Ring = ring(4), bytes: &'static [u8; 40] = &[7; 40])
+                -> Result<Option<Evicted>, RequestError> { ring.push(bytes) };
         ]
     }
 
@@ -294,25 +269,18 @@ mod traced {
         // The epoch has a chunk, which neither is full nor becomes empty.
         slab.insert(7);
         let key = move || slab.insert(7);
-        vec![
-            operation!("EpochSlab::try_insert",
-            (slab: &'static EpochSlab<u64> = slab, value: u64 = 7)
-                -> Result<EpochKey, InsertError<u64>> { slab.try_insert(value) }),
-            operation!("EpochSlab::try_insert_in",
-            (slab: (&'static EpochSlab<u64>, Epoch) = (slab, slab.current()), value: u64 = 7)
-                -> Result<EpochKey, InsertError<u64>> { slab.0.try_insert_in(slab.1, value) }),
-            operation!("EpochSlab::get",
-            (slab: &'static EpochSlab<u64> = slab, key: EpochKey = key()) -> u64 {
-                *slab.get(key).unwrap()
-            }),
-            operation!("EpochSlab::get_mut",
-            (slab: &'static EpochSlab<u64> = slab, key: EpochKey = key()) {
-                *slab.get_mut(key).unwrap() += 1
-            }),
-            operation!("EpochSlab::take",
-            (slab: &'static EpochSlab<u64> = slab, key: EpochKey = key()) -> u64 {
-                slab.take(key).unwrap()
-            }),
+        operations![
+            "EpochSlab::try_insert", (slab: &'static EpochSlab<u64> = slab, value: u64 = 7)
+                -> Result<EpochKey, InsertError<u64>> { slab.try_insert(value) };
+            "EpochSlab::try_insert_in",
+                (slab: (&'static EpochSlab<u64>, Epoch) = (slab, slab.current()), value: u64 = 7)
+                -> Result<EpochKey, InsertError<u64>> { slab.0.try_insert_in(slab.1, value) };
+            "EpochSlab::get", (slab: &'static EpochSlab<u64> = slab, key: EpochKey = key())
+                -> u64 { *slab.get(key).unwrap() };
+            "EpochSlab::get_mut", (slab: &'static EpochSlab<u64> = slab, key: EpochKey = key())
+                { *slab.get_mut(key).unwrap() += 1 };
+            "EpochSlab::take", (slab: &'static EpochSlab<u64> = slab, key: EpochKey = key())
+                -> u64 { slab.take(key).unwrap() };
         ]
     }
 
@@ -325,28 +293,19 @@ mod traced {
         // The first operations of a thread get numbers for it.
         key();
         drop(slot().into_send());
-        vec![
-            operation!("Slot::into_send", (slot: Slot<u64> = slot()) -> SendSlot<u64> {
-                slot.into_send()
-            }),
-            operation!("SendSlot, drop", (sent: SendSlot<u64> = slot().into_send()) {
-                drop(sent)
-            }),
-            operation!("SharedSlab::insert",
-            (slab: &'static SharedSlab<u64> = shared, value: u64 = 7)
-                -> Result<SharedKey, FullError<u64>> { slab.insert(value) }),
-            operation!("SharedSlab::get, drop",
-            (slab: &'static SharedSlab<u64> = shared, key: SharedKey = key()) -> u64 {
-                *slab.get(key).unwrap()
-            }),
-            operation!("SharedSlab::try_take",
-            (slab: &'static SharedSlab<u64> = shared, key: SharedKey = key()) -> u64 {
-                slab.try_take(key).unwrap()
-            }),
-            operation!("SharedSlab::remove",
-            (slab: &'static SharedSlab<u64> = shared, key: SharedKey = key()) -> bool {
-                slab.remove(key)
-            }),
+        operations![
+            "Slot::into_send", (slot: Slot<u64> = slot()) -> SendSlot<u64> { slot.into_send() };
+            "SendSlot, drop", (sent: SendSlot<u64> = slot().into_send()) { drop(sent) };
+            "SharedSlab::insert", (slab: &'static SharedSlab<u64> = shared, value: u64 = 7)
+                -> Result<SharedKey, FullError<u64>> { slab.insert(value) };
+            "SharedSlab::get, drop",
+                (slab: &'static SharedSlab<u64> = shared, key: SharedKey = key())
+                -> u64 { *slab.get(key).unwrap() };
+            "SharedSlab::try_take",
+                (slab: &'static SharedSlab<u64> = shared, key: SharedKey = key())
+                -> u64 { slab.try_take(key).unwrap() };
+            "SharedSlab::remove", (slab: &'static SharedSlab<u64> = shared, key: SharedKey = key())
+                -> bool { slab.remove(key) };
         ]
     }
 
@@ -417,25 +376,12 @@ mod traced {
     }
 
     fn render(operations: &[Executed]) -> String {
-        let rows: Vec<Vec<String>> = operations
-            .iter()
-            .map(|it| {
-                let counts = [it.instructions, it.loads, it.stores, it.branches, it.calls];
-                let mut row = vec![it.name.clone()];
-                row.extend(counts.iter().map(ToString::to_string));
-                row
-            })
-            .collect();
-        let head = [
-            "operation on `u64`",
-            "instructions",
-            "loads",
-            "stores",
-            "branches",
-            "calls",
-        ]
-        .map(str::to_owned);
-        table::markdown(&head, &rows)
+        let lines = operations.iter().map(|it| {
+            let counts = [it.instructions, it.loads, it.stores, it.branches, it.calls];
+            table::line(&it.name, counts.map(|it| it.to_string()))
+        });
+        let head = ["instructions", "loads", "stores", "branches", "calls"];
+        table::markdown(table::line("operation on `u64`", head), lines).unwrap_or_default()
     }
 
     /// Compares with what was recorded.

@@ -2,36 +2,21 @@
 //! and a walk. With the lists of the crate `intrusive-collections` on three kinds of memory, and
 //! with lists whose links are keys.
 
-use std::process::ExitCode;
-
 use flatslab::pool::{Pool, PoolBox};
 use flatslab::{BoundedSlab, Key, KeySlab, slab_adapter};
-use flatslab_benches::arguments::Arguments;
-use flatslab_benches::clock;
-use flatslab_benches::operation::{BATCH, Setting};
-use flatslab_benches::payload::{Payload, opaque};
-use flatslab_benches::record::Metric;
-use flatslab_benches::results;
-use flatslab_benches::run::{self, Case, Entry, Measured, Plan, Turn};
-use flatslab_benches::table::Column;
+use flatslab_benches::prelude::*;
 use intrusive_collections::{
     Adapter, LinkedList, LinkedListLink, PointerOps, intrusive_adapter, linked_list,
 };
 use rand::seq::SliceRandom;
 
-const PLAN: Plan = Plan {
-    bench: "intrusive",
-    grid: &[(1 << 13, &[8, 64]), (1 << 20, &[8, 64])],
-    quick_live: 1_024,
-    runs: 3,
-    references: &[BOXES],
-    in_processes: false,
-    stretches: None,
-    notes: |_| Vec::new(),
+const PLAN: Plan = plan::of(
+    "intrusive",
+    &[(1 << 13, &[8, 64]), (1 << 20, &[8, 64])],
+    1_024,
+    &[BOXES],
     cases,
-    tables: None,
-    results: results::of,
-};
+);
 
 const BOXES: &str = "Box, linked";
 
@@ -60,18 +45,15 @@ fn case<V: Payload>() -> Case {
             }
         };
     }
-    Case {
-        rows: ROWS.to_vec(),
-        turns: 5,
-        columns: const { &[Column::Value(Metric::Ticks), Column::Ratio(BOXES)] },
-        entries: vec![
-            entry!(BOXES, boxes),
-            entry!("SlotBox, linked", slot_boxes),
-            entry!("PoolBox, linked", pool_boxes),
-            entry!("BoundedSlab, by key", tracked),
-            entry!("KeySlab, by key", plain),
-        ],
-    }
+    let entries = vec![
+        entry!(BOXES, boxes),
+        entry!("SlotBox, linked", slot_boxes),
+        entry!("PoolBox, linked", pool_boxes),
+        entry!("BoundedSlab, by key", tracked),
+        entry!("KeySlab, by key", plain),
+    ];
+    let columns = const { &[Column::Value(Metric::Ticks), Column::Ratio(BOXES)] };
+    Case::of(&ROWS, 5, columns, entries)
 }
 
 /// A queue of values.

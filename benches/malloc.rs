@@ -1,23 +1,16 @@
 //! Orders of 64 bytes, as a matching engine allocates them: a slab in place of
 //! the allocator. The size of a value is here how much of an order is written.
 
+mod allocators;
 mod peers;
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
-use std::process::ExitCode;
 
-use flatslab_benches::arguments::Arguments;
-use flatslab_benches::operation::Setting;
-use flatslab_benches::payload::barrier;
-use flatslab_benches::record::Metric;
-use flatslab_benches::results;
-use flatslab_benches::run::{self, Case, Measured, Plan};
+use flatslab_benches::prelude::*;
 use flatslab_benches::subject::floors::{BareFloor, Floor, StampedFloor};
 use flatslab_benches::subject::ours::{BoundedByKey, BoundedBySlot, GrowableBySlot};
 use flatslab_benches::subject::pools::{PoolByBox, PoolInStorage};
-use flatslab_benches::table::Column;
-use flatslab_benches::{Payload, Subject, clock, entries, machine};
 #[cfg(feature = "allocators")]
 use peers::BoxOnMimalloc;
 use peers::{BoxOnMalloc, NexusBounded, Plurality, RustBox};
@@ -25,17 +18,14 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 const PLAN: Plan = Plan {
-    bench: "malloc",
-    grid: &[(1_000_000, &[8, 64])],
-    quick_live: 6_400,
     runs: 1,
-    references: &["Box, malloc", "floor"],
-    in_processes: false,
-    stretches: None,
-    notes: |_| Vec::new(),
-    cases,
-    tables: None,
-    results: results::of,
+    ..plan::of(
+        "malloc",
+        &[(1_000_000, &[8, 64])],
+        6_400,
+        &["Box, malloc", "floor"],
+        cases,
+    )
 };
 
 /// Allocations in memory that nothing has touched since the system gave it, except

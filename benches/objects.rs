@@ -2,33 +2,19 @@
 //! With `Box`, and with the boxes that `unsize!` makes of those of slabs and pools.
 
 use std::collections::VecDeque;
-use std::process::ExitCode;
 
 use flatslab::pool::{Pool, PoolBox};
 use flatslab::{BoundedSlab, DynSlotBox, unsize};
-use flatslab_benches::arguments::Arguments;
-use flatslab_benches::clock;
-use flatslab_benches::operation::{BATCH, Setting};
-use flatslab_benches::payload::opaque;
-use flatslab_benches::record::Metric;
-use flatslab_benches::results;
-use flatslab_benches::run::{self, Case, Entry, Measured, Plan, Turn};
-use flatslab_benches::table::Column;
+use flatslab_benches::prelude::*;
 use rand::{Rng, RngCore};
 
-const PLAN: Plan = Plan {
-    bench: "objects",
-    grid: &[(1 << 6, &[64]), (1 << 13, &[64])],
-    quick_live: 64,
-    runs: 3,
-    references: &[BOX],
-    in_processes: false,
-    stretches: None,
-    notes: |_| Vec::new(),
+const PLAN: Plan = plan::of(
+    "objects",
+    &[(1 << 6, &[64]), (1 << 13, &[64])],
+    64,
+    &[BOX],
     cases,
-    tables: None,
-    results: results::of,
-};
+);
 
 const BOX: &str = "Box<dyn>";
 
@@ -50,16 +36,17 @@ fn cases(_: &Arguments, _: usize, _: usize) -> Vec<Case> {
             }
         };
     }
-    vec![Case {
-        rows: ROWS.to_vec(),
-        turns: 5,
-        columns: const { &[Column::Value(Metric::Ticks), Column::Ratio(BOX)] },
-        entries: vec![
-            entry!(BOX, boxes),
-            entry!("DynSlotBox<dyn>", slot_boxes),
-            entry!("PoolBox<dyn>", pool_boxes),
-        ],
-    }]
+    let entries = vec![
+        entry!(BOX, boxes),
+        entry!("DynSlotBox<dyn>", slot_boxes),
+        entry!("PoolBox<dyn>", pool_boxes),
+    ];
+    vec![Case::of(
+        &ROWS,
+        5,
+        &[Column::Value(Metric::Ticks), Column::Ratio(BOX)],
+        entries,
+    )]
 }
 
 trait Event {

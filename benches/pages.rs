@@ -1,22 +1,17 @@
 //! What memory is worth: access at random, first touch and growth in pages of
 //! each kind, each container in a process of its own. Linux.
 
+mod allocators;
 mod peers;
 
-use std::process::ExitCode;
-
 use flatslab::BoundedSlab;
-use flatslab_benches::arguments::Arguments;
 use flatslab_benches::first_touch::{FAULTS, TIMES, faults, faults_none_in_steady_state, times};
 use flatslab_benches::growth::{growing, of_full_size};
 use flatslab_benches::operation::{GET_AHEAD, get_ahead, get_without_a_look_ahead};
-use flatslab_benches::record::Metric;
-use flatslab_benches::results;
-use flatslab_benches::run::{self, Case, Entry, Plan, Turn};
+use flatslab_benches::prelude::*;
 use flatslab_benches::subject::ours::{BoundedByKey, BoundedBySlot, GrowableBySlot, Plain};
 use flatslab_benches::subject::paged::*;
-use flatslab_benches::table::{self, Column};
-use flatslab_benches::{Payload, entries, machine, subject};
+use flatslab_benches::{keyed, table};
 use peers::SlabCrate;
 
 const GROWN: usize = 2_000_000;
@@ -25,17 +20,16 @@ const MANY: usize = 1 << 20;
 const MOST: usize = 1 << 23;
 
 const PLAN: Plan = Plan {
-    bench: "pages",
-    grid: &[(GROWN, &[8, 64]), (MANY, &[64]), (MOST, &[64])],
-    quick_live: 51_200,
     runs: 5,
-    references: &["slab"],
     in_processes: true,
-    stretches: None,
     notes,
-    cases,
-    tables: None,
-    results: results::of,
+    ..plan::of(
+        "pages",
+        &[(GROWN, &[8, 64]), (MANY, &[64]), (MOST, &[64])],
+        51_200,
+        &["slab"],
+        cases,
+    )
 };
 
 fn main() -> ExitCode {
@@ -72,80 +66,65 @@ fn cases(arguments: &Arguments, live: usize, bytes: usize) -> Vec<Case> {
     cases
 }
 
+const ACCESS: &[Column] = &[
+    Column::Nanoseconds,
+    Column::Cycles,
+    Column::Value(Metric::P50),
+    Column::Value(Metric::P99),
+    Column::RatioOf(Metric::P50, "slab"),
+];
+
+const TIME: &[Column] = &[
+    Column::Nanoseconds,
+    Column::Value(Metric::P99),
+    Column::Value(Metric::Worst),
+];
+
+const FAULT: &[Column] = &[
+    Column::Value(Metric::Faults),
+    Column::Highest(Metric::Faults),
+];
+
 fn at_random() -> Case {
-    let mut entries = entries!(Value, get_without_a_look_ahead: SlabCrate SlabAdvised);
-    entries.extend(entries!(Value, get_ahead:
-        BoundedByKey BoundedByKeySystem BoundedByKeyTransparent BoundedByKeyExplicit
-        BoundedBySlot BoundedBySlotSystem BoundedBySlotTransparent BoundedBySlotExplicit
-        Plain PlainSystem PlainTransparent PlainExplicit));
-    Case {
-        rows: GET_AHEAD.to_vec(),
-        turns: 1,
-        columns: &[
-            Column::Nanoseconds,
-            Column::Cycles,
-            Column::Value(Metric::P50),
-            Column::Value(Metric::P99),
-            Column::RatioOf(Metric::P50, "slab"),
-        ],
-        entries,
-    }
+    let entries = entries!(Value,
+        get_without_a_look_ahead: SlabCrate SlabAdvised;
+        get_ahead:
+            BoundedByKey BoundedByKeySystem BoundedByKeyTransparent BoundedByKeyExplicit
+            BoundedBySlot BoundedBySlotSystem BoundedBySlotTransparent BoundedBySlotExplicit
+            Plain PlainSystem PlainTransparent PlainExplicit);
+    Case::of(&GET_AHEAD, 1, ACCESS, entries)
 }
 
 fn first_touch() -> [Case; 2] {
-    macro_rules! with_pages {
-        ($turn:ident) => {
-            entries!(Value, $turn:
-                BoundedBySlotSystem BoundedBySlotTransparent BoundedBySlotExplicit
-                LazySystem LazyTransparent
-                GrowableSystem GrowableTransparent GrowableExplicit
-                PlainSystem PlainTransparent PlainExplicit)
+    macro_rules! entries {
+        ($default:ident, $with_pages:ident) => {
+            flatslab_benches::entries!(Value,
+                $default: SlabCrate BoundedBySlot Lazy GrowableBySlot Plain;
+                $with_pages:
+                    BoundedBySlotSystem BoundedBySlotTransparent BoundedBySlotExplicit
+                    LazySystem LazyTransparent
+                    GrowableSystem GrowableTransparent GrowableExplicit
+                    PlainSystem PlainTransparent PlainExplicit)
         };
     }
-    macro_rules! without {
-        ($turn:ident) => {
-            entries!(Value, $turn: SlabCrate BoundedBySlot Lazy GrowableBySlot Plain)
-        };
-    }
-    let times = Case {
-        rows: TIMES.to_vec(),
-        turns: 1,
-        columns: &[
-            Column::Nanoseconds,
-            Column::Value(Metric::P99),
-            Column::Value(Metric::Worst),
-        ],
-        entries: [without!(times), with_pages!(times)].concat(),
-    };
-    let faults = Case {
-        rows: FAULTS.to_vec(),
-        turns: 1,
-        columns: &[
-            Column::Value(Metric::Faults),
-            Column::Highest(Metric::Faults),
-        ],
-        entries: [without!(faults), with_pages!(faults_none_in_steady_state)].concat(),
-    };
-    [times, faults]
+    let counted = entries!(faults, faults_none_in_steady_state);
+    [
+        Case::of(&TIMES, 1, TIME, entries!(times, times)),
+        Case::of(&FAULTS, 1, FAULT, counted),
+    ]
 }
 
 fn growth<V: Payload>() -> Case {
-    Case {
-        rows: vec!["GROWTH"],
-        turns: 1,
-        columns: table::PERCENTILES,
-        entries: [
-            entries!(V, growing: SlabCrate
-                GrowableBySlot GrowableSystem GrowableTransparent GrowableExplicit
-                GrowableTransparentAhead),
-            entries!(V, of_full_size: Lazy LazySystem LazyTransparent BoundedBySlot),
-            entries!(V, growing: Plain PlainTransparent),
-        ]
-        .concat(),
-    }
+    let entries = entries!(V,
+        growing: SlabCrate
+            GrowableBySlot GrowableSystem GrowableTransparent GrowableExplicit
+            GrowableTransparentAhead;
+        of_full_size: Lazy LazySystem LazyTransparent BoundedBySlot;
+        growing: Plain PlainTransparent);
+    Case::of(&["GROWTH"], 1, table::PERCENTILES, entries)
 }
 
-subject! {
+keyed! {
     /// The `slab` crate in transparent huge pages, as far as its user can have
     /// them: the system is told of its memory before it is touched.
     SlabAdvised(slab::Slab<V>) named "slab, transparent" by usize;
@@ -153,16 +132,6 @@ subject! {
         let mut slab = slab::Slab::with_capacity(capacity);
         advise(&mut slab);
         slab
-    };
-    insert(slab, value) slab.insert(value);
-    get(slab, key) slab[*key].number();
-    add(slab, key, number) *slab[*key].number_mut() += number;
-    replace(slab, key, value) core::mem::replace(&mut slab[*key], value);
-    remove(slab, key) slab.remove(key);
-    free(slab, key) slab.remove(key);
-    refill(slab, key, value) {
-        let old = slab.remove(key);
-        (old, slab.insert(value))
     };
 }
 

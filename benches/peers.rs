@@ -6,57 +6,29 @@
 #![allow(unreachable_pub, reason = "the macro's types are public")]
 #![allow(dead_code, reason = "each bench takes what it compares")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::ptr::NonNull;
+use std::marker::PhantomData;
 
-use flatslab_benches::payload::Payload;
-use flatslab_benches::subject;
+use flatslab_benches::{keyed, subject};
 
-subject! {
+#[cfg(feature = "allocators")]
+use crate::allocators::Mimalloc;
+use crate::allocators::{HeapBox, Malloc};
+
+keyed! {
     /// The `slab` crate, the measure of all.
     SlabCrate(slab::Slab<V>) named "slab" by usize;
     new(capacity) slab::Slab::with_capacity(capacity);
-    insert(slab, value) slab.insert(value);
-    get(slab, key) slab[*key].number();
-    add(slab, key, number) *slab[*key].number_mut() += number;
-    replace(slab, key, value) core::mem::replace(&mut slab[*key], value);
-    remove(slab, key) slab.remove(key);
-    free(slab, key) slab.remove(key);
-    refill(slab, key, value) {
-        let old = slab.remove(key);
-        (old, slab.insert(value))
-    };
-    contains(slab, key) slab.contains(*key);
-    each(slab, visit) for (_key, value) in slab.iter() {
-        visit(value.number());
-    };
-    each_mut(slab, visit) for (_key, value) in slab.iter_mut() {
-        visit(value.number_mut());
-    };
+    contains by contains;
+    walks by iter iter_mut;
 }
 
-subject! {
+keyed! {
     /// `slotmap`: what generations cost.
-    SlotMap(slotmap::SlotMap<slotmap::DefaultKey, V>) named "slotmap"
-        by slotmap::DefaultKey;
+    SlotMap(slotmap::SlotMap<slotmap::DefaultKey, V>) named "slotmap" by slotmap::DefaultKey;
     new(capacity) slotmap::SlotMap::with_capacity(capacity);
-    insert(map, value) map.insert(value);
-    get(map, key) map[*key].number();
-    add(map, key, number) *map[*key].number_mut() += number;
-    replace(map, key, value) core::mem::replace(&mut map[*key], value);
-    remove(map, key) map.remove(key).unwrap();
-    free(map, key) map.remove(key);
-    refill(map, key, value) {
-        let old = map.remove(key).unwrap();
-        (old, map.insert(value))
-    };
-    contains(map, key) map.contains_key(*key);
-    each(map, visit) for (_key, value) in map.iter() {
-        visit(value.number());
-    };
-    each_mut(map, visit) for (_key, value) in map.iter_mut() {
-        visit(value.number_mut());
-    };
+    removed unwrap;
+    contains by contains_key;
+    walks by iter iter_mut;
 }
 
 macro_rules! nexus {
@@ -72,10 +44,6 @@ macro_rules! nexus {
             replace(_slab, slot, value) core::mem::replace(&mut **slot, value);
             remove(slab, slot) slab.take(slot);
             free(slab, slot) slab.free(slot);
-            refill(slab, slot, value) {
-                let old = slab.take(slot);
-                (old, slab.alloc(value))
-            };
         }
     };
 }
@@ -119,11 +87,6 @@ subject! {
         value
     };
     free(_pool, boxed) boxed;
-    refill(pool, boxed, value) {
-        let old = *boxed;
-        drop(boxed);
-        (old, pool.alloc_box(value))
-    };
 }
 
 subject! {
@@ -142,82 +105,34 @@ subject! {
     refill(vec, index, value) (core::mem::replace(&mut vec[index], value), index);
 }
 
-/// A value on its own in an allocator's memory, as a `Box` has it.
-pub struct Allocated<V>(NonNull<V>);
-
-impl<V: Payload> Allocated<V> {
-    #[inline(always)]
-    fn new(allocator: &impl GlobalAlloc, value: V) -> Self {
-        let layout = Layout::new::<V>();
-        // SAFETY: payloads have a size.
-        let place = unsafe { allocator.alloc(layout) }.cast::<V>();
-        let Some(place) = NonNull::new(place) else {
-            std::alloc::handle_alloc_error(layout);
-        };
-        // SAFETY: fresh memory of this layout.
-        unsafe { place.write(value) };
-        Allocated(place)
-    }
-
-    #[inline(always)]
-    fn value(&self) -> &V {
-        // SAFETY: written in `new`, and ours.
-        unsafe { self.0.as_ref() }
-    }
-
-    #[inline(always)]
-    fn value_mut(&mut self) -> &mut V {
-        // SAFETY: as in `value`.
-        unsafe { self.0.as_mut() }
-    }
-
-    #[inline(always)]
-    fn remove(self, allocator: &impl GlobalAlloc) -> V {
-        // SAFETY: written in `new`, read once; the memory goes with it.
-        unsafe {
-            let value = self.0.read();
-            allocator.dealloc(self.0.as_ptr().cast(), Layout::new::<V>());
-            value
-        }
-    }
-}
-
-macro_rules! allocator {
-    ($subject:ident, $name:literal, $allocator:ident, $allocator_expr:expr) => {
-        subject! {
-            /// A `Box` each, on this allocator.
-            $subject((core::marker::PhantomData<V>, $allocator)) named $name by Allocated<V>;
-            new(_capacity) (core::marker::PhantomData, $allocator_expr);
-            insert(it, value) Allocated::new(&it.1, value);
-            get(_it, boxed) boxed.value().number();
-            add(_it, boxed, number) *boxed.value_mut().number_mut() += number;
-            replace(_it, boxed, value) core::mem::replace(boxed.value_mut(), value);
-            remove(it, boxed) boxed.remove(&it.1);
-            free(it, boxed) boxed.remove(&it.1);
-            refill(it, boxed, value) {
-                let old = boxed.remove(&it.1);
-                (old, Allocated::new(&it.1, value))
-            };
-        }
-    };
-}
-
 subject! {
     /// The standard library's `Box`, on the program's allocator.
-    RustBox(core::marker::PhantomData<V>) named "Box" by Box<V>;
-    new(_capacity) core::marker::PhantomData;
+    RustBox(PhantomData<V>) named "Box" by Box<V>;
+    new(_capacity) PhantomData;
     insert(_it, value) Box::new(value);
     get(_it, boxed) boxed.number();
     add(_it, boxed, number) *boxed.number_mut() += number;
     replace(_it, boxed, value) core::mem::replace(&mut **boxed, value);
     remove(_it, boxed) *boxed;
     free(_it, boxed) boxed;
-    refill(_it, boxed, value) (*boxed, Box::new(value));
 }
 
-allocator!(BoxOnMalloc, "Box, malloc", System, System);
+macro_rules! boxes {
+    ($subject:ident named $name:literal on $allocator:ident) => {
+        subject! {
+            /// A `Box` each, on this allocator.
+            $subject(PhantomData<V>) named $name by HeapBox<V, $allocator>;
+            new(_capacity) PhantomData;
+            insert(_it, value) HeapBox::new(value);
+            get(_it, boxed) boxed.value().number();
+            add(_it, boxed, number) *boxed.value_mut().number_mut() += number;
+            replace(_it, boxed, value) core::mem::replace(boxed.value_mut(), value);
+            remove(_it, boxed) *boxed.value();
+            free(_it, boxed) boxed;
+        }
+    };
+}
 
+boxes!(BoxOnMalloc named "Box, malloc" on Malloc);
 #[cfg(feature = "allocators")]
-type MiMalloc = mimalloc::MiMalloc;
-#[cfg(feature = "allocators")]
-allocator!(BoxOnMimalloc, "Box, mimalloc", MiMalloc, mimalloc::MiMalloc);
+boxes!(BoxOnMimalloc named "Box, mimalloc" on Mimalloc);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 #[cfg(not(target_os = "linux"))]
 fn main() -> ExitCode {
-    let _ = flatslab_benches::arguments::Arguments::of_this_process();
+    let _ = Arguments::of_this_process();
     println!("this bench needs io_uring of Linux; nothing to do here");
     ExitCode::SUCCESS
 }
@@ -27,28 +27,19 @@ mod linux {
 
     use flatslab::bytes::{BufMut, ByteArena};
     use flatslab::memory::{Pages, Region};
-    use flatslab_benches::arguments::Arguments;
-    use flatslab_benches::clock;
-    use flatslab_benches::operation::Setting;
-    use flatslab_benches::record::Metric;
-    use flatslab_benches::results;
-    use flatslab_benches::run::{Case, Entry, Measured, Plan, Turn};
-    use flatslab_benches::table::Column;
+    use flatslab_benches::prelude::*;
     use io_uring::{IoUring, opcode, types};
     use rand::Rng;
 
     pub(super) const PLAN: Plan = Plan {
-        bench: "registered",
-        grid: &[(256, &[4 << 10, 16 << 10, 128 << 10])],
-        quick_live: 64,
-        runs: 3,
-        references: &[ALLOCATED],
-        in_processes: false,
-        stretches: None,
         notes,
-        cases,
-        tables: None,
-        results: results::of,
+        ..plan::of(
+            "registered",
+            &[(256, &[4 << 10, 16 << 10, 128 << 10])],
+            64,
+            &[ALLOCATED],
+            cases,
+        )
     };
 
     const ALLOCATED: &str = "Vec of pages";
@@ -98,16 +89,13 @@ mod linux {
                 }
             };
         }
-        Case {
-            rows: vec!["SUBMIT", "READ"],
-            turns: 21,
-            columns: const { &[Column::Value(Metric::Ticks), Column::Ratio(ALLOCATED)] },
-            entries: vec![
-                entry!(ALLOCATED, Allocated),
-                entry!("ByteArena", Arena<false>),
-                entry!("ByteArena, registered", Arena<true>),
-            ],
-        }
+        let entries = vec![
+            entry!(ALLOCATED, Allocated),
+            entry!("ByteArena", Arena<false>),
+            entry!("ByteArena, registered", Arena<true>),
+        ];
+        let columns = const { &[Column::Value(Metric::Ticks), Column::Ratio(ALLOCATED)] };
+        Case::of(&["SUBMIT", "READ"], 21, columns, entries)
     }
 
     /// Where the buffers of reads are from.
@@ -122,11 +110,19 @@ mod linux {
         /// The room of a new buffer.
         fn room(buffer: &mut Self::Buffer) -> &mut [MaybeUninit<u8>];
 
+        /// Whether the memory of all buffers is registered with the kernel.
+        const IS_REGISTERED: bool = false;
+
         /// A read into that room, which is not longer than 4 GiB.
         fn entry(file: &File, room: &mut [MaybeUninit<u8>], at: u64) -> io_uring::squeue::Entry {
             let (start, bytes) = (room.as_mut_ptr().cast(), room.len() as u32);
-            let read = opcode::Read::new(types::Fd(file.as_raw_fd()), start, bytes);
-            read.offset(at).build()
+            let file = types::Fd(file.as_raw_fd());
+            match Self::IS_REGISTERED {
+                true => opcode::ReadFixed::new(file, start, bytes, 0)
+                    .offset(at)
+                    .build(),
+                false => opcode::Read::new(file, start, bytes).offset(at).build(),
+            }
         }
     }
 
@@ -168,6 +164,7 @@ mod linux {
 
     impl<const REGISTERED: bool> Buffers for Arena<REGISTERED> {
         type Buffer = BufMut;
+        const IS_REGISTERED: bool = REGISTERED;
 
         fn new(ring: &IoUring, bytes: usize) -> io::Result<Self> {
             // The buffers, and what the arena needs for itself.
@@ -198,16 +195,6 @@ mod linux {
 
         fn room(buffer: &mut BufMut) -> &mut [MaybeUninit<u8>] {
             buffer.spare_capacity_mut()
-        }
-
-        fn entry(file: &File, room: &mut [MaybeUninit<u8>], at: u64) -> io_uring::squeue::Entry {
-            let (start, bytes) = (room.as_mut_ptr().cast(), room.len() as u32);
-            let file = types::Fd(file.as_raw_fd());
-            if REGISTERED {
-                let read = opcode::ReadFixed::new(file, start, bytes, 0);
-                return read.offset(at).build();
-            }
-            opcode::Read::new(file, start, bytes).offset(at).build()
         }
     }
 

@@ -4,7 +4,6 @@
 //! What others have done is over when an operation is timed: what it has to do for them counts,
 //! and not that the two threads meet.
 
-use std::process::ExitCode;
 use std::thread;
 
 use flatslab::bump::Arena;
@@ -13,115 +12,84 @@ use flatslab::epoch::EpochSlab;
 use flatslab::pool::Pool;
 use flatslab::sync::SharedSlab;
 use flatslab::{BoundedSlab, KeySlab, Memory, Slab, TrackedSlab};
-use flatslab_benches::operation::Setting;
-use flatslab_benches::record::Metric;
-use flatslab_benches::results;
-use flatslab_benches::run::{self, Case, Entry, Plan, Turn};
+use flatslab_benches::prelude::*;
 use flatslab_benches::slowest::{BENCH, FLOOR, STEP, passes, tables};
-use flatslab_benches::table::Column;
 use rand::seq::SliceRandom;
 
+/// What others leave behind.
 const PLAN: Plan = Plan {
-    bench: BENCH,
-    // What others leave behind.
-    grid: &[(102_400, &[8])],
-    quick_live: 1_024,
-    runs: 3,
-    references: &[FLOOR],
-    in_processes: false,
-    stretches: None,
-    notes: |_| Vec::new(),
-    cases,
     tables: Some(tables),
-    results: results::of,
+    ..plan::of(BENCH, &[(102_400, &[8])], 1_024, &[FLOOR], cases)
 };
 
 fn main() -> ExitCode {
     run::main(&PLAN)
 }
 
-type Program = fn(Setting) -> Turn;
-
-fn cases(_: &flatslab_benches::arguments::Arguments, _: usize, _: usize) -> Vec<Case> {
-    let case = |rows: &[&'static str], entries: &[(&'static str, Program)]| Case {
-        rows: rows.to_vec(),
-        // A turn is many passes of its own.
-        turns: 1,
-        columns: const { &[Column::Value(Metric::P50), Column::Value(Metric::Worst)] },
-        entries: entries
-            .iter()
-            .map(|&(subject, turn)| Entry {
-                subject,
-                // Each turn checks its answers.
-                check: || Ok(()),
-                turn,
-            })
-            .collect(),
+fn cases(_: &Arguments, _: usize, _: usize) -> Vec<Case> {
+    // A turn is many passes of its own.
+    let case = |rows: &[&'static str], entries: Vec<Entry>| {
+        let columns = const { &[Column::Value(Metric::P50), Column::Value(Metric::Worst)] };
+        Case::of(rows, 1, columns, entries)
     };
+    let of = |row, subject, turn| case(&[row], vec![Entry::of(subject, turn)]);
+    let returned = vec![
+        Entry::of("BoundedSlab", |it| {
+            returned(&it, BoundedSlab::with_capacity(it.live))
+        }),
+        Entry::of("Slab", |it| returned(&it, Slab::new())),
+    ];
+    // The allocator's work is in there.
+    let growing = vec![
+        Entry::of("Slab", |it| slab(&it, Slab::new)),
+        Entry::of("KeySlab", |it| key_slab(&it, KeySlab::new)),
+    ];
+    let reserved = vec![
+        Entry::of("BoundedSlab", |it| {
+            slab(&it, || BoundedSlab::with_capacity(it.live))
+        }),
+        Entry::of("Slab", |it| slab(&it, || Slab::with_capacity(it.live))),
+        Entry::of("KeySlab", |it| {
+            key_slab(&it, || KeySlab::with_capacity(it.live))
+        }),
+    ];
+    let of_pool = ["allocation", "removal at random", "refusal, full"];
+    let of_shared = [
+        "insertion, others removed",
+        "removal at random",
+        "refusal, full",
+    ];
+    let limited = vec![
+        Entry::of("Arena", limited_arena),
+        Entry::of("bytes::ByteArena", limited_bytes),
+    ];
     vec![
-        case(&[STEP], &[(FLOOR, step)]),
-        case(
-            &["insertion, values ended on another thread"],
-            &[
-                ("BoundedSlab", |it| {
-                    returned(&it, BoundedSlab::with_capacity(it.live))
-                }),
-                ("Slab", |it| returned(&it, Slab::new())),
-            ],
-        ),
-        // The allocator's work is in there.
-        case(
-            &["insertion, growing", "removal at random"],
-            &[
-                ("Slab", |it| slab(&it, Slab::new)),
-                ("KeySlab", |it| key_slab(&it, KeySlab::new)),
-            ],
-        ),
+        of(STEP, FLOOR, step),
+        case(&["insertion, values ended on another thread"], returned),
+        case(&["insertion, growing", "removal at random"], growing),
         case(
             &["insertion, reserved", "removal at random, reserved"],
-            &[
-                ("BoundedSlab", |it| {
-                    slab(&it, || BoundedSlab::with_capacity(it.live))
-                }),
-                ("Slab", |it| slab(&it, || Slab::with_capacity(it.live))),
-                ("KeySlab", |it| {
-                    key_slab(&it, || KeySlab::with_capacity(it.live))
-                }),
-            ],
+            reserved,
         ),
-        case(
-            &["allocation", "removal at random", "refusal, full"],
-            &[("Pool", pool)],
-        ),
-        case(
-            &[
-                "insertion, others removed",
-                "removal at random",
-                "refusal, full",
-            ],
-            &[("SharedSlab", shared_slab)],
-        ),
-        case(
-            &["allocation of 5,000 bytes, frames repeat"],
-            &[("Arena", frames)],
-        ),
+        case(&of_pool, vec![Entry::of("Pool", pool)]),
+        case(&of_shared, vec![Entry::of("SharedSlab", shared_slab)]),
+        of("allocation of 5,000 bytes, frames repeat", "Arena", frames),
         case(
             &["allocation, a limit is near", "refusal, at the limit"],
-            &[
-                ("Arena", limited_arena),
-                ("bytes::ByteArena", limited_bytes),
-            ],
+            limited,
         ),
-        case(
-            &["allocation, another class has the memory"],
-            &[("bytes::ByteArena", other_class)],
+        of(
+            "allocation, another class has the memory",
+            "bytes::ByteArena",
+            other_class,
         ),
-        case(&["insertion, epochs repeat"], &[("EpochSlab", epochs)]),
-        case(
-            &["allocation, buffers ended on another thread"],
-            &[("ByteArena<Atomic>", returned_buffers)],
+        of("insertion, epochs repeat", "EpochSlab", epochs),
+        of(
+            "allocation, buffers ended on another thread",
+            "ByteArena<Atomic>",
+            returned_buffers,
         ),
-        case(&["push, overwriting"], &[("bytes::Ring", ring)]),
+        of("push, overwriting", "bytes::Ring", ring),
     ]
 }
 

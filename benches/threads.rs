@@ -4,46 +4,37 @@
 //! A figure is of one value: the median over batches, since two threads on a machine that
 //! others use too are interrupted often, and a batch that was tells of nothing else.
 
+mod allocators;
 mod crossings;
 
-use std::process::ExitCode;
-
-use crossings::alone::{self, sides};
-use crossings::frames::{self, BbQueue, Rtrb, Spsc};
-use crossings::hand_over::{self, Pace};
-use crossings::heaps::{Jemalloc, Mimalloc};
-use crossings::larson;
-use crossings::rings::{Deque, full, half_full};
-use crossings::scratch;
-use crossings::shared::{get, get_one, oldest, remove, single, take};
+use crossings::Container;
+use crossings::alone::{owner, sides};
+use crossings::frames::{BbQueue, Frames, Rtrb, Spsc, frames, frames_alone};
+use crossings::hand_over::hand_over;
+use crossings::larson::larson;
+use crossings::rings::{Deque, Fifo, full, half_full};
+use crossings::scratch::{self, scratch};
+use crossings::shared::{BATCH, get, get_one, remove, take, window};
 use crossings::stores::{
-    Indices, Locked, Malloc, Plurality, Sends, Sharded, Shared, Unshared, Word,
+    Indices, Jemalloc, Locked, Malloc, Mimalloc, Plurality, Sends, Sharded, Shared, Unshared, Word,
 };
-use crossings::{Container, Store};
 use flatslab::sync::SharedRing;
-use flatslab_benches::machine;
-use flatslab_benches::operation::Setting;
-use flatslab_benches::payload::Payload;
-use flatslab_benches::record::Metric;
-use flatslab_benches::results;
-use flatslab_benches::run::{self, Case, Entry, Plan, Turn};
-use flatslab_benches::table::Column;
+use flatslab_benches::prelude::*;
 use flatslab_benches::threads::*;
 
 const PLAN: Plan = Plan {
-    bench: BENCH,
-    grid: &[(1024, &[8, 64, LARGEST, 900])],
-    quick_live: 128,
-    runs: 3,
-    references: &[
-        MALLOC, MIMALLOC, WORD, NEVER_SENT, SHARDED, PLURALITY, UNSHARED, RTRB, BBQUEUE, JEMALLOC,
-    ],
-    in_processes: false,
-    stretches: None,
     notes: |_| vec![machine::threads()],
-    cases,
     tables: Some(tables),
-    results: results::of,
+    ..plan::of(
+        BENCH,
+        &[(1024, &[8, 64, LARGEST, 900])],
+        128,
+        &[
+            MALLOC, MIMALLOC, WORD, NEVER_SENT, SHARDED, PLURALITY, UNSHARED, RTRB, BBQUEUE,
+            JEMALLOC,
+        ],
+        cases,
+    )
 };
 
 fn main() -> ExitCode {
@@ -64,203 +55,100 @@ const SINGLE: &[Column] = &[
     Column::Value(Metric::Worst),
 ];
 
-fn entry(subject: &'static str, turn: fn(Setting) -> Turn) -> Entry {
-    Entry {
-        subject,
-        // Each turn checks its answers.
-        check: || Ok(()),
-        turn,
-    }
+fn case(row: &'static str, turns: usize, entries: Vec<Entry>) -> Case {
+    Case::of(&[row], turns, COLUMNS, entries)
 }
 
-fn case(rows: &[&'static str], turns: usize, entries: Vec<Entry>) -> Case {
-    Case {
-        rows: rows.to_vec(),
-        turns,
-        columns: COLUMNS,
-        entries,
-    }
-}
-
-fn cases(_: &flatslab_benches::arguments::Arguments, _: usize, bytes: usize) -> Vec<Case> {
+fn cases(_: &Arguments, _: usize, bytes: usize) -> Vec<Case> {
     match bytes {
-        8 => of_value::<u64>(),
-        64 => {
-            let mut cases = of_value::<[u64; 8]>();
-            cases.extend(of_frames::<64>());
-            cases
-        }
-        LARGEST => of_mixed_sizes(),
+        8 => of_value::<u64, 1>(),
+        64 => [of_value::<[u64; 8], 8>(), of_frames::<64>()].concat(),
+        // Objects of mixed sizes, which two threads hand to each other.
+        LARGEST => vec![case(
+            LARSON,
+            21,
+            entries_of!(Container<u64>, larson[]:
+                Sends, Shared, Sharded, Plurality, Locked, Malloc, Mimalloc, Jemalloc),
+        )],
         _ => of_frames::<900>(),
     }
 }
 
-/// Objects of mixed sizes, which two threads hand to each other.
-fn of_mixed_sizes() -> Vec<Case> {
-    macro_rules! entries {
-        ($($store:ty)*) => {
-            vec![$(entry(<$store as Container<u64>>::NAME, |setting| {
-                larson::turn::<$store>(&setting)
-            })),*]
-        };
-    }
-    vec![case(
-        &[LARSON],
-        21,
-        entries![Sends Shared Sharded Plurality Locked Malloc Mimalloc Jemalloc],
-    )]
-}
-
-/// Objects next to each other, on one number of threads.
-fn of_neighbours<const WORDS: usize, const AT: usize>() -> Case {
-    macro_rules! entries {
-        ($($store:ty)*) => {
-            vec![$(entry(<$store as Container<scratch::Value<WORDS>>>::NAME, |setting| {
-                scratch::turn::<WORDS, $store>(&setting, THREADS[AT])
-            })),*]
-        };
-    }
-    let entries = entries![Sends Shared Sharded Malloc Mimalloc Jemalloc];
-    case(&[SCRATCH[AT]], 21, entries)
-}
-
 /// Frames of bytes from one thread to another.
 fn of_frames<const BYTES: usize>() -> Vec<Case> {
-    macro_rules! entries {
-        ($turn:ident $(, $pace:expr)?) => {
-            vec![
-                entry(SPSC, |setting| frames::$turn::<BYTES, Spsc>(&setting $(, $pace)?)),
-                entry(RTRB, |setting| frames::$turn::<BYTES, Rtrb>(&setting $(, $pace)?)),
-                entry(BBQUEUE, |setting| frames::$turn::<BYTES, BbQueue>(&setting $(, $pace)?)),
-            ]
+    macro_rules! rings {
+        ($turn:ident[$($more:tt)*]) => {
+            entries_of!(Frames<BYTES>, $turn[BYTES, $($more)*]: Spsc, Rtrb, BbQueue)
         };
     }
     vec![
-        case(&[FRAMES_IN_TURNS], 31, entries!(turn, Pace::InTurns)),
-        case(&[FRAMES_STREAMING], 31, entries!(turn, Pace::Streaming)),
-        case(&[FRAMES_ALONE], 21, entries!(alone)),
+        case(FRAMES_IN_TURNS, 31, rings!(frames[true])),
+        case(FRAMES_STREAMING, 31, rings!(frames[false])),
+        case(FRAMES_ALONE, 21, rings!(frames_alone[])),
     ]
 }
 
-fn of_value<V: Payload + Send + Sync>() -> Vec<Case> {
-    macro_rules! entries {
-        ($turn:ident; $($store:ty)*) => {
-            vec![$(
-                entry(<$store as Container<V>>::NAME, |setting| {
-                    $turn::<V, $store>(&setting)
-                })
-            ),*]
+/// Values of a type of so many words.
+fn of_value<V: Payload + Send + Sync, const WORDS: usize>() -> Vec<Case> {
+    macro_rules! stores {
+        ($turn:ident[$($more:tt)*]) => {
+            entries_of!(Container<V>, $turn[V, $($more)*]: Sends, Malloc, Mimalloc, Plurality, Shared,
+                Sharded, Indices, Locked, Word<V>)
         };
     }
-    fn streaming<V: Payload + Send, S: Store<V, Handle: Send>>(setting: &Setting) -> Turn {
-        hand_over::turn::<V, S>(setting, Pace::Streaming)
-    }
-    fn in_turns<V: Payload + Send, S: Store<V, Handle: Send>>(setting: &Setting) -> Turn {
-        hand_over::turn::<V, S>(setting, Pace::InTurns)
-    }
-    let mut cases = vec![
-        case(
-            &[IN_TURNS],
-            31,
-            entries![in_turns; Sends Malloc Mimalloc Plurality Shared Sharded Indices Locked Word<V>],
-        ),
-        case(
-            &[STREAMING],
-            31,
-            entries![streaming; Sends Malloc Mimalloc Plurality Shared Sharded Indices Locked Word<V>],
-        ),
-        case(
-            &[MAKE, END, RECLAIM],
-            21,
-            entries![sides; Sends Malloc Mimalloc Plurality],
-        ),
-        case(
-            &[OWNER],
-            31,
-            vec![
-                entry(NEVER_SENT, |setting| alone::owner::<V>(&setting, false)),
-                entry(HAS_SENT, |setting| alone::owner::<V>(&setting, true)),
-            ],
-        ),
+    let sides = entries_of!(Container<V>, sides[V]: Sends, Malloc, Mimalloc, Plurality);
+    let owners = vec![
+        Entry::of(NEVER_SENT, owner::<V, false>),
+        Entry::of(HAS_SENT, owner::<V, true>),
     ];
-    macro_rules! shared {
-        ($($at:literal)*) => {
-            $(if THREADS[$at] <= machine::processors() {
-                cases.extend(of_threads::<V, $at>());
-                cases.push(match V::BYTES {
-                    8 => of_neighbours::<1, $at>(),
-                    _ => of_neighbours::<8, $at>(),
-                });
-                if V::BYTES == ENTRY {
-                    cases.extend(of_rings::<$at>());
-                }
-            })*
-        };
+    let mut cases = vec![
+        case(IN_TURNS, 31, stores!(hand_over[true])),
+        case(STREAMING, 31, stores!(hand_over[false])),
+        Case::of(&[MAKE, END, RECLAIM], 21, COLUMNS, sides),
+        case(OWNER, 31, owners),
+    ];
+    let on_threads = [
+        of_threads::<V, WORDS, 0>,
+        of_threads::<V, WORDS, 1>,
+        of_threads::<V, WORDS, 2>,
+        of_threads::<V, WORDS, 3>,
+    ];
+    for (threads, of_threads) in THREADS.into_iter().zip(on_threads) {
+        if threads <= machine::processors() {
+            cases.extend(of_threads());
+        }
     }
-    shared!(0 1 2 3);
     cases
 }
 
-/// Rings of buffers, on one number of threads.
-fn of_rings<const AT: usize>() -> [Case; 2] {
-    macro_rules! entries {
-        ($turn:ident) => {
-            vec![
-                entry(RING, |setting| $turn::<SharedRing>(&setting, THREADS[AT])),
-                entry(DEQUE, |setting| $turn::<Deque>(&setting, THREADS[AT])),
-            ]
-        };
-    }
-    [
-        case(&[HALF_FULL[AT]], 21, entries![half_full]),
-        case(&[FULL[AT]], 21, entries![full]),
-    ]
-}
-
-/// Stores that threads share, on one number of threads.
-fn of_threads<V: Payload + Send + Sync, const AT: usize>() -> Vec<Case> {
-    macro_rules! entries {
-        ($turn:ident; $($store:ident)*) => {
-            vec![$(entry(<$store as Container<V>>::NAME, |setting| {
-                $turn::<V, $store>(&setting, THREADS[AT])
-            })),*]
+/// Stores that threads share, objects next to each other, and rings of buffers: on one number of
+/// threads.
+fn of_threads<V: Payload + Send + Sync, const WORDS: usize, const AT: usize>() -> Vec<Case> {
+    macro_rules! stores {
+        ($turn:ident[$($more:tt)*]) => {
+            entries_of!(Container<V>, $turn[V, AT $($more)*]:
+                Shared, Sharded, Plurality, Indices, Locked, Unshared)
         };
     }
     const TURNS: usize = 21;
+    let gets = entries_of!(Container<V>, get[V, AT]: Shared, Sharded, Locked, Unshared);
+    let gets_of_one = entries_of!(Container<V>, get_one[V, AT]: Shared, Sharded, Locked);
+    let neighbours = entries_of!(Container<scratch::Value<WORDS>>, scratch[WORDS, AT]:
+        Sends, Shared, Sharded, Malloc, Mimalloc, Jemalloc);
     let mut cases = vec![
-        case(
-            &[REMOVES[AT]],
-            TURNS,
-            entries![remove; Shared Sharded Plurality Indices Locked Unshared],
-        ),
-        case(
-            &[TAKES[AT]],
-            TURNS,
-            entries![take; Shared Sharded Plurality Indices Locked Unshared],
-        ),
-        case(
-            &[OLDEST[AT]],
-            TURNS,
-            entries![oldest; Shared Sharded Plurality Indices Locked Unshared],
-        ),
-        case(
-            &[GETS[AT]],
-            TURNS,
-            entries![get; Shared Sharded Locked Unshared],
-        ),
-        case(
-            &[GETS_OF_ONE[AT]],
-            TURNS,
-            entries![get_one; Shared Sharded Locked],
-        ),
+        case(REMOVES[AT], TURNS, stores!(remove[])),
+        case(TAKES[AT], TURNS, stores!(take[])),
+        case(OLDEST[AT], TURNS, stores!(window[, BATCH])),
+        case(GETS[AT], TURNS, gets),
+        case(GETS_OF_ONE[AT], TURNS, gets_of_one),
+        Case::of(&[SINGLES[AT]], TURNS, SINGLE, stores!(window[, 1])),
+        case(SCRATCH[AT], TURNS, neighbours),
     ];
-    cases.push(Case {
-        columns: SINGLE,
-        ..case(
-            &[SINGLES[AT]],
-            TURNS,
-            entries![single; Shared Sharded Plurality Indices Locked Unshared],
-        )
-    });
+    if V::BYTES == ENTRY {
+        let half = entries_of!(Fifo, half_full[AT]: SharedRing, Deque);
+        let whole = entries_of!(Fifo, full[AT]: SharedRing, Deque);
+        cases.push(case(HALF_FULL[AT], TURNS, half));
+        cases.push(case(FULL[AT], TURNS, whole));
+    }
     cases
 }

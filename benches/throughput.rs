@@ -2,6 +2,7 @@
 //! sees of the same subjects as `cycles`. It keeps its results under
 //! `target/criterion`, and nothing in the record.
 
+mod allocators;
 mod peers;
 
 use std::hint::black_box;
@@ -60,7 +61,7 @@ fn entries() -> Vec<Entry> {
 /// stamp first, `try_retain` does not.
 fn retentions() -> [Entry; 4] {
     macro_rules! retention {
-        ($name:literal, $subject:ident, |$slab:ident| $retain:expr) => {
+        ($name:literal, $subject:ident, $retain:ident) => {
             Entry {
                 row: "retain, all kept",
                 subject: $name,
@@ -70,23 +71,19 @@ fn retentions() -> [Entry; 4] {
                     for number in 0..live as u64 {
                         subject.insert(Order::of(number));
                     }
-                    let $slab = &subject.0;
+                    let keep = |_, order: &mut Order| order.number() < u64::MAX;
                     group.bench_function($name, |bencher| {
-                        bencher.iter(|| assert_eq!(black_box($retain), 0));
+                        bencher.iter(|| assert_eq!(black_box(subject.0.$retain(keep)), 0));
                     });
                 },
             }
         };
     }
     [
-        retention!("BoundedSlab, retain", BoundedByKey, |slab| slab
-            .retain(|_, order| order.number() < u64::MAX)),
-        retention!("BoundedSlab, try_retain", BoundedByKey, |slab| slab
-            .try_retain(|_, order| order.number() < u64::MAX)),
-        retention!("Slab, retain", GrowableByKey, |slab| slab
-            .retain(|_, order| order.number() < u64::MAX)),
-        retention!("Slab, try_retain", GrowableByKey, |slab| slab
-            .try_retain(|_, order| order.number() < u64::MAX)),
+        retention!("BoundedSlab, retain", BoundedByKey, retain),
+        retention!("BoundedSlab, try_retain", BoundedByKey, try_retain),
+        retention!("Slab, retain", GrowableByKey, retain),
+        retention!("Slab, try_retain", GrowableByKey, try_retain),
     ]
 }
 

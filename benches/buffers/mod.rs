@@ -62,59 +62,45 @@ impl Allocate for ByteArena {
     }
 }
 
-/// `Vec<u8>` on the program's allocator, the C library's.
-pub(crate) struct Vecs;
+/// Writes what hands out buffers of the program's allocator.
+macro_rules! allocate {
+    ($($(#[$what:meta])* $subject:ident of $buffer:ty, named $name:expr;)*) => {
+        $(
+            $(#[$what])*
+            pub(crate) struct $subject;
 
-impl Allocate for Vecs {
-    const NAME: &'static str = VEC;
-    type Buffer = Vec<u8>;
+            impl Allocate for $subject {
+                const NAME: &'static str = $name;
+                type Buffer = $buffer;
 
-    fn new() -> Self {
-        Vecs
-    }
+                fn new() -> Self {
+                    $subject
+                }
 
-    #[inline(always)]
-    fn alloc(&self, size: usize) -> Vec<u8> {
-        Vec::with_capacity(size)
-    }
+                #[inline(always)]
+                fn alloc(&self, size: usize) -> $buffer {
+                    <$buffer>::with_capacity(size)
+                }
 
-    #[inline(always)]
-    fn start(buffer: &Vec<u8>) -> *const u8 {
-        buffer.as_ptr()
-    }
+                #[inline(always)]
+                fn start(buffer: &$buffer) -> *const u8 {
+                    buffer.as_ptr()
+                }
 
-    fn holds(buffer: &mut Vec<u8>, size: usize, byte: u8) -> bool {
-        let room = buffer.capacity();
-        buffer.resize(size, byte);
-        room >= size && *buffer == vec![byte; size]
-    }
+                fn holds(buffer: &mut $buffer, size: usize, byte: u8) -> bool {
+                    let room = buffer.capacity();
+                    buffer.resize(size, byte);
+                    room >= size && **buffer == *vec![byte; size]
+                }
+            }
+        )*
+    };
 }
 
-pub(crate) struct BytesMuts;
-
-impl Allocate for BytesMuts {
-    const NAME: &'static str = "BytesMut";
-    type Buffer = BytesMut;
-
-    fn new() -> Self {
-        BytesMuts
-    }
-
-    #[inline(always)]
-    fn alloc(&self, size: usize) -> BytesMut {
-        BytesMut::with_capacity(size)
-    }
-
-    #[inline(always)]
-    fn start(buffer: &BytesMut) -> *const u8 {
-        buffer.as_ptr()
-    }
-
-    fn holds(buffer: &mut BytesMut, size: usize, byte: u8) -> bool {
-        let room = buffer.capacity();
-        buffer.resize(size, byte);
-        room >= size && **buffer == *vec![byte; size]
-    }
+allocate! {
+    /// `Vec<u8>` on the program's allocator, the C library's.
+    Vecs of Vec<u8>, named VEC;
+    BytesMuts of BytesMut, named "BytesMut";
 }
 
 /// What is shared by references.
@@ -179,8 +165,12 @@ pub(crate) trait Lookup {
     /// To the buffer that is `at` in that order.
     fn resolve(&self, at: usize, look: impl FnOnce(&[u8]));
 
-    /// Has the table, or a position, keep one more reference to it, and gives that back.
-    fn hold(&mut self, at: usize);
+    /// Has the table, or a position, keep one more reference to it, and gives that back; where
+    /// neither can, as [`resolve`](Self::resolve).
+    #[inline(always)]
+    fn hold(&mut self, at: usize) {
+        self.resolve(at, |bytes| touch(bytes.as_ptr()));
+    }
 }
 
 pub(crate) struct Positions {
@@ -219,45 +209,26 @@ fn bufs(arena: &ByteArena, contents: &[[u8; 40]], order: &[usize]) -> Vec<Buf> {
     order.iter().map(|&at| bufs[at].clone()).collect()
 }
 
-/// No look-up: a reference to one buffer each time.
-pub(crate) struct OneBuf(Vec<Buf>);
+/// No look-up: a reference to one buffer each time, or references in the same order.
+pub(crate) struct Bufs<const EACH: bool>(Vec<Buf>);
 
-impl Lookup for OneBuf {
-    const NAME: &'static str = PAIR;
+pub(crate) type OneBuf = Bufs<false>;
+pub(crate) type EachBuf = Bufs<true>;
 
-    fn new(contents: &[[u8; 40]], order: &[usize]) -> Self {
-        OneBuf(bufs(&ByteArena::new(), contents, order))
-    }
-
-    #[inline(always)]
-    fn resolve(&self, _: usize, look: impl FnOnce(&[u8])) {
-        look(&self.0[0].clone());
-    }
-
-    #[inline(always)]
-    fn hold(&mut self, at: usize) {
-        self.resolve(at, |bytes| touch(bytes.as_ptr()));
-    }
-}
-
-/// No look-up: references in the same order.
-pub(crate) struct EachBuf(Vec<Buf>);
-
-impl Lookup for EachBuf {
-    const NAME: &'static str = "reference pair, at random";
+impl<const EACH: bool> Lookup for Bufs<EACH> {
+    const NAME: &'static str = if EACH {
+        "reference pair, at random"
+    } else {
+        PAIR
+    };
 
     fn new(contents: &[[u8; 40]], order: &[usize]) -> Self {
-        EachBuf(bufs(&ByteArena::new(), contents, order))
+        Bufs(bufs(&ByteArena::new(), contents, order))
     }
 
     #[inline(always)]
     fn resolve(&self, at: usize, look: impl FnOnce(&[u8])) {
-        look(&self.0[at].clone());
-    }
-
-    #[inline(always)]
-    fn hold(&mut self, at: usize) {
-        self.resolve(at, |bytes| touch(bytes.as_ptr()));
+        look(&self.0[if EACH { at } else { 0 }].clone());
     }
 }
 
@@ -310,11 +281,6 @@ impl Lookup for Indices {
     #[inline(always)]
     fn resolve(&self, at: usize, look: impl FnOnce(&[u8])) {
         look(&self.references[self.indices[at] as usize].clone());
-    }
-
-    #[inline(always)]
-    fn hold(&mut self, at: usize) {
-        self.resolve(at, |bytes| touch(bytes.as_ptr()));
     }
 }
 

@@ -72,57 +72,27 @@ impl<const BYTES: usize> Fifo<BYTES> for Ring {
     }
 }
 
-/// A `Vec` for each frame.
-pub(crate) struct Deque {
-    frames: VecDeque<Vec<u8>>,
-    entries: usize,
-}
-
-impl<const BYTES: usize> Fifo<BYTES> for Deque {
-    const NAME: &'static str = DEQUE;
-
-    fn new(entries: usize) -> Self {
-        Deque {
-            frames: VecDeque::with_capacity(entries),
-            entries,
-        }
-    }
-
-    #[inline(always)]
-    fn push(&mut self, frame: &Frame<BYTES>) -> bool {
-        let is_full = self.frames.len() == self.entries;
-        if is_full {
-            self.frames.pop_front();
-        }
-        self.frames.push_back(frame.slice().to_vec());
-        is_full
-    }
-
-    #[inline(always)]
-    fn pop(&mut self) -> Option<u64> {
-        self.frames.pop_front().map(|frame| read(&frame))
-    }
-
-    #[inline(always)]
-    fn look(&self) -> Option<u64> {
-        self.frames.front().map(|frame| read(frame))
-    }
-}
-
-/// The same, with each `Vec` used again by hand.
-pub(crate) struct ReusedDeque {
+/// A `Vec` for each frame, or each `Vec` used again by hand.
+pub(crate) struct Vecs<const REUSED: bool> {
     frames: VecDeque<Vec<u8>>,
     spare: Vec<Vec<u8>>,
     entries: usize,
 }
 
-impl<const BYTES: usize> Fifo<BYTES> for ReusedDeque {
-    const NAME: &'static str = "VecDeque<Vec<u8>>, reused";
+pub(crate) type Deque = Vecs<false>;
+pub(crate) type ReusedDeque = Vecs<true>;
+
+impl<const BYTES: usize, const REUSED: bool> Fifo<BYTES> for Vecs<REUSED> {
+    const NAME: &'static str = if REUSED {
+        "VecDeque<Vec<u8>>, reused"
+    } else {
+        DEQUE
+    };
 
     fn new(entries: usize) -> Self {
-        ReusedDeque {
+        Vecs {
             frames: VecDeque::with_capacity(entries),
-            spare: Vec::with_capacity(entries),
+            spare: Vec::with_capacity(if REUSED { entries } else { 0 }),
             entries,
         }
     }
@@ -132,12 +102,18 @@ impl<const BYTES: usize> Fifo<BYTES> for ReusedDeque {
         let is_full = self.frames.len() == self.entries;
         let used = match is_full {
             true => self.frames.pop_front(),
-            false => self.spare.pop(),
+            false if REUSED => self.spare.pop(),
+            false => None,
         };
-        let mut vec = used.unwrap_or_default();
-        vec.clear();
-        vec.extend_from_slice(frame.slice());
-        self.frames.push_back(vec);
+        self.frames.push_back(if REUSED {
+            let mut vec = used.unwrap_or_default();
+            vec.clear();
+            vec.extend_from_slice(frame.slice());
+            vec
+        } else {
+            drop(used);
+            frame.slice().to_vec()
+        });
         is_full
     }
 
@@ -145,7 +121,9 @@ impl<const BYTES: usize> Fifo<BYTES> for ReusedDeque {
     fn pop(&mut self) -> Option<u64> {
         let frame = self.frames.pop_front()?;
         let read = read(&frame);
-        self.spare.push(frame);
+        if REUSED {
+            self.spare.push(frame);
+        }
         Some(read)
     }
 

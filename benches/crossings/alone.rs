@@ -1,8 +1,6 @@
 //! The two sides of a hand-over in turns on one core, which is repeatable; and what a slab's own
 //! operations take before and after values of it were sent.
 
-use std::hint::black_box;
-
 use flatslab::BoundedSlab;
 use flatslab_benches::clock;
 use flatslab_benches::operation::{BATCH, Setting};
@@ -18,19 +16,11 @@ fn rounds(setting: &Setting) -> usize {
     if setting.live < 1024 { 8 } else { 64 }
 }
 
-/// Moves what is allocated after it to other addresses each turn.
-fn spacer(setting: &Setting) -> Vec<u8> {
-    black_box(vec![0; setting.turn * 208 % 4096 + 1])
-}
-
 /// Fills, ends all, and takes the memory back: a row each, by value. What is made includes
 /// that the memory comes back.
-pub(crate) fn sides<V: Payload, S: Store<V>>(setting: &Setting) -> Turn
-where
-    S::Handle: Send,
-{
-    let _spacer = spacer(setting);
-    let (live, rounds) = (setting.live, rounds(setting));
+pub(crate) fn sides<S: Store<V, Handle: Send>, V: Payload>(setting: Setting) -> Turn {
+    let _spacer = setting.spacer();
+    let (live, rounds) = (setting.live, rounds(&setting));
     let (common, own) = (S::common(live), S::own(live));
     let mut handles = Vec::with_capacity(live);
     let mut rows = [const { Vec::new() }; 3];
@@ -77,10 +67,10 @@ where
 }
 
 /// A value that is inserted and whose slot is dropped: of a slab that has sent none, or many.
-pub(crate) fn owner<V: Payload + Send>(setting: &Setting, has_sent: bool) -> Turn {
-    let _spacer = spacer(setting);
+pub(crate) fn owner<V: Payload + Send, const HAS_SENT: bool>(setting: Setting) -> Turn {
+    let _spacer = setting.spacer();
     let slab = BoundedSlab::<V>::with_capacity(setting.live);
-    if has_sent {
+    if HAS_SENT {
         let mut number = 0;
         while number < SENT {
             let sent = (0..setting.live as u64 / 2).map(|at| slab.insert(V::of(number + at)));
@@ -94,7 +84,7 @@ pub(crate) fn owner<V: Payload + Send>(setting: &Setting, has_sent: bool) -> Tur
             });
         }
     }
-    assert_eq!(slab.reclaim() > 0, has_sent);
+    assert_eq!(slab.reclaim() > 0, HAS_SENT);
     // In the middle of the free slots, which lie in the same order in both.
     let mut slots: Vec<_> = (0..setting.live as u64)
         .map(|number| slab.insert(V::of(number)).expect("it is empty"))
@@ -102,7 +92,7 @@ pub(crate) fn owner<V: Payload + Send>(setting: &Setting, has_sent: bool) -> Tur
     slots.sort_by_key(|slot| slot.key().index());
     slots.truncate(setting.live / 2);
     let mut ticks = Vec::new();
-    for round in 0..4 * rounds(setting) {
+    for round in 0..4 * rounds(&setting) {
         let begun = clock::start();
         for number in 0..BATCH {
             barrier(&slab);
@@ -115,11 +105,7 @@ pub(crate) fn owner<V: Payload + Send>(setting: &Setting, has_sent: bool) -> Tur
         ticks.push(passed as f64 / BATCH as f64);
     }
     assert_eq!(slab.len(), slots.len());
-    assert!(
-        slots
-            .iter()
-            .enumerate()
-            .all(|(at, slot)| slot.key().index() == at)
-    );
+    let mut places = slots.iter().map(|slot| slot.key().index());
+    assert!((0..slots.len()).all(|at| places.next() == Some(at)));
     ticks.into()
 }

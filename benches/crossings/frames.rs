@@ -181,7 +181,7 @@ const DIFFERENT: usize = 64;
 
 /// Frames to be written, one after the other, over and over. They are not changed: a copy that
 /// begins by loading what was stored in pieces would wait.
-fn frames<const BYTES: usize>() -> Vec<[u8; BYTES]> {
+fn contents<const BYTES: usize>() -> Vec<[u8; BYTES]> {
     let byte = |number: usize, at: usize| (number * 31 + at * 7 + at / 37) as u8;
     let frame = |number| std::array::from_fn(|at| byte(number, at));
     black_box((0..DIFFERENT).map(frame).collect())
@@ -189,17 +189,12 @@ fn frames<const BYTES: usize>() -> Vec<[u8; BYTES]> {
 
 /// Frames from one thread to another.
 #[inline(never)]
-pub(crate) fn turn<const BYTES: usize, F: Frames<BYTES>>(setting: &Setting, pace: Pace) -> Turn {
-    let batches = match (setting.live < 1024, pace) {
-        (true, _) => 8,
-        (false, Pace::Streaming) => 32,
-        (false, Pace::InTurns) => 128,
-    };
-    let batch = match pace {
-        Pace::Streaming => 8 * ENTRIES,
-        Pace::InTurns => ENTRIES,
-    };
-    let frames = frames::<BYTES>();
+pub(crate) fn frames<F: Frames<BYTES>, const BYTES: usize, const IN_TURNS: bool>(
+    setting: Setting,
+) -> Turn {
+    let pace = Pace::of(IN_TURNS);
+    let (batches, batch) = pace.batches(&setting, ENTRIES);
+    let frames = contents::<BYTES>();
     let right: Vec<u64> = frames.iter().map(|frame| sum(frame)).collect();
     // The compiler does not know it.
     let len = black_box(BYTES);
@@ -242,8 +237,8 @@ pub(crate) fn turn<const BYTES: usize, F: Frames<BYTES>>(setting: &Setting, pace
 
 /// A frame written and one read, on one thread: what neither takes from the other.
 #[inline(never)]
-pub(crate) fn alone<const BYTES: usize, F: Frames<BYTES>>(setting: &Setting) -> Turn {
-    let frames = frames::<BYTES>();
+pub(crate) fn frames_alone<F: Frames<BYTES>, const BYTES: usize>(setting: Setting) -> Turn {
+    let frames = contents::<BYTES>();
     let right: Vec<u64> = frames.iter().map(|frame| sum(frame)).collect();
     let len = black_box(BYTES);
     let mut ring = F::new();

@@ -26,6 +26,24 @@ pub(crate) enum Pace {
     InTurns,
 }
 
+impl Pace {
+    pub(crate) const fn of(in_turns: bool) -> Self {
+        match in_turns {
+            true => Pace::InTurns,
+            false => Pace::Streaming,
+        }
+    }
+
+    /// How many batches are timed, of `batch` values or of eight times as many.
+    pub(crate) const fn batches(self, setting: &Setting, batch: usize) -> (usize, usize) {
+        let is_quick = setting.live < 1024;
+        match self {
+            Pace::Streaming => (if is_quick { 8 } else { 32 }, 8 * batch),
+            Pace::InTurns => (if is_quick { 8 } else { 128 }, batch),
+        }
+    }
+}
+
 /// A line of its own for what the two tell each other.
 #[repr(align(128))]
 struct Line(AtomicUsize);
@@ -90,21 +108,13 @@ pub(crate) fn between<P: FnMut(usize), C: FnMut() -> u64>(
 }
 
 /// Values through the channel, from where they are made to where they end.
-pub(crate) fn turn<V: Payload + Send, S: Store<V>>(setting: &Setting, pace: Pace) -> Turn
-where
-    S::Handle: Send,
-{
-    let batches = match (setting.live < 1024, pace) {
-        (true, _) => 8,
-        (false, Pace::Streaming) => 32,
-        (false, Pace::InTurns) => 128,
-    };
+pub(crate) fn hand_over<S: Store<V, Handle: Send>, V: Payload + Send, const IN_TURNS: bool>(
+    setting: Setting,
+) -> Turn {
+    let pace = Pace::of(IN_TURNS);
     // Half of the slots may wait; what has ended and has not come back has the other half.
     let waiting = setting.live / 2;
-    let batch = match pace {
-        Pace::Streaming => 8 * waiting,
-        Pace::InTurns => waiting,
-    };
+    let (batches, batch) = pace.batches(&setting, waiting);
     let queue = ArrayQueue::<S::Handle>::new(waiting);
     let common = S::common(setting.live);
     let sender = || {

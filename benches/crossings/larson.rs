@@ -90,7 +90,7 @@ fn are_at_once(a: (u64, u64), b: (u64, u64)) -> bool {
 
 /// One figure a batch of each thread, where both were at work.
 #[inline(never)]
-pub(crate) fn turn<S: Mixed>(setting: &Setting) -> Turn {
+pub(crate) fn larson<S: Mixed>(setting: Setting) -> Turn {
     let batches = if setting.live < 1024 { 8 } else { 32 };
     // A quarter of the frees of a batch are then of what the other thread allocated.
     let batch = 4 * setting.live;

@@ -3,7 +3,6 @@
 pub(crate) mod alone;
 pub(crate) mod frames;
 pub(crate) mod hand_over;
-pub(crate) mod heaps;
 pub(crate) mod larson;
 pub(crate) mod rings;
 pub(crate) mod scratch;

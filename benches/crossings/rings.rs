@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use flatslab::sync::SharedRing;
 use flatslab_benches::operation::Setting;
 use flatslab_benches::run::Turn;
-use flatslab_benches::threads::{DEQUE, ENTRY, RING};
+use flatslab_benches::threads::{DEQUE, ENTRY, RING, THREADS};
 
 use super::shared::{BATCH, at_once};
 
@@ -82,12 +82,12 @@ impl Fifo for Deque {
 
 /// Each thread writes an entry and reads one, of a ring that is half full.
 #[inline(never)]
-pub(crate) fn half_full<F: Fifo>(setting: &Setting, threads: usize) -> Turn {
+pub(crate) fn half_full<F: Fifo, const AT: usize>(setting: Setting) -> Turn {
     let ring = F::new();
     for _ in 0..ENTRIES / 2 {
         ring.push(&[7; ENTRY]);
     }
-    let turn = at_once(setting, threads, BATCH, || {
+    let turn = at_once(&setting, THREADS[AT], BATCH, || {
         |number| {
             ring.push(&[number as u8; ENTRY]);
             assert!(ring.pop().is_some(), "{}", F::NAME);
@@ -100,12 +100,12 @@ pub(crate) fn half_full<F: Fifo>(setting: &Setting, threads: usize) -> Turn {
 
 /// Each thread overwrites the oldest entry.
 #[inline(never)]
-pub(crate) fn full<F: Fifo>(setting: &Setting, threads: usize) -> Turn {
+pub(crate) fn full<F: Fifo, const AT: usize>(setting: Setting) -> Turn {
     let ring = F::new();
     for _ in 0..ENTRIES {
         ring.push(&[7; ENTRY]);
     }
-    let turn = at_once(setting, threads, BATCH, || {
+    let turn = at_once(&setting, THREADS[AT], BATCH, || {
         |number| ring.push(&[number as u8; ENTRY])
     });
     let left = std::iter::from_fn(|| ring.pop()).count();

@@ -9,15 +9,15 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_queue::ArrayQueue;
-use flatslab::sync::{SendSlot, SharedKey, SharedSlab};
 use flatslab_benches::operation::Setting;
 use flatslab_benches::payload::barrier;
 use flatslab_benches::run::Turn;
+use flatslab_benches::threads::THREADS;
 
 use super::Container;
-use super::heaps::{Heap, HeapBox, On};
 use super::shared::at_once_of;
-use super::stores::{Malloc, Sends, Sharded, Shared};
+use super::stores::{Malloc, On, Sends, Sharded, Shared};
+use crate::allocators::Allocator;
 
 /// What is written: through a shared reference, as some stores give no other.
 pub(crate) type Value<const WORDS: usize> = [AtomicU64; WORDS];
@@ -28,39 +28,28 @@ pub(crate) trait Lends<V>: Container<V> {
     fn work<R>(common: &Self::Common, handle: &Self::Handle, work: impl FnOnce(&V) -> R) -> R;
 }
 
-impl<V: Send> Lends<V> for Sends {
-    #[inline(always)]
-    fn work<R>((): &(), sent: &SendSlot<V>, work: impl FnOnce(&V) -> R) -> R {
-        work(sent)
-    }
+/// How each store lends a value.
+macro_rules! lends {
+    ($($store:ty $([$allocator:ident])?, $($bound:ident)+, |$common:pat_param, $handle:ident| $lent:expr;)*) => {
+        $(impl<V: $($bound +)+ $(, $allocator: Allocator)?> Lends<V> for $store {
+            #[inline(always)]
+            fn work<R>(
+                $common: &Self::Common,
+                $handle: &Self::Handle,
+                work: impl FnOnce(&V) -> R,
+            ) -> R {
+                work($lent)
+            }
+        })*
+    };
 }
 
-impl<V: Send + Sync> Lends<V> for Shared {
-    #[inline(always)]
-    fn work<R>(slab: &SharedSlab<V>, key: &SharedKey, work: impl FnOnce(&V) -> R) -> R {
-        work(&slab.get(*key).expect("it is there"))
-    }
-}
-
-impl<V: Send + Sync> Lends<V> for Sharded {
-    #[inline(always)]
-    fn work<R>(slab: &sharded_slab::Slab<V>, key: &usize, work: impl FnOnce(&V) -> R) -> R {
-        work(&slab.get(*key).expect("it is there"))
-    }
-}
-
-impl<V> Lends<V> for Malloc {
-    #[inline(always)]
-    fn work<R>((): &(), boxed: &Box<V>, work: impl FnOnce(&V) -> R) -> R {
-        work(boxed)
-    }
-}
-
-impl<V, H: Heap> Lends<V> for On<H> {
-    #[inline(always)]
-    fn work<R>((): &(), boxed: &HeapBox<V, H>, work: impl FnOnce(&V) -> R) -> R {
-        work(boxed.value())
-    }
+lends! {
+    Sends, Send, |(), sent| sent;
+    Shared, Send Sync, |slab, key| &slab.get(*key).expect("it is there");
+    Sharded, Send Sync, |slab, key| &slab.get(*key).expect("it is there");
+    Malloc, Sized, |(), boxed| boxed;
+    On<A> [A], Sized, |(), boxed| boxed.value();
 }
 
 /// Objects that a thread has at once: so many that some lie next to another thread's, wherever a
@@ -86,10 +75,10 @@ fn make<const WORDS: usize, S: Container<Value<WORDS>>>(
 
 /// So many threads.
 #[inline(never)]
-pub(crate) fn turn<const WORDS: usize, S: Lends<Value<WORDS>, Handle: Send>>(
-    setting: &Setting,
-    threads: usize,
+pub(crate) fn scratch<S: Lends<Value<WORDS>, Handle: Send>, const WORDS: usize, const AT: usize>(
+    setting: Setting,
 ) -> Turn {
+    let threads = THREADS[AT];
     let count = OBJECTS * threads;
     let capacity = 2 * SPARE * count;
     let common = S::common(capacity);
@@ -119,7 +108,7 @@ pub(crate) fn turn<const WORDS: usize, S: Lends<Value<WORDS>, Handle: Send>>(
     for (thread, objects) in handed.into_iter().enumerate() {
         assert!(queue.push((thread, objects)).is_ok(), "it has room");
     }
-    let mut turn = at_once_of(setting, threads, (LIVES, LIVES), || {
+    let mut turn = at_once_of(&setting, threads, (LIVES, LIVES), || {
         let (own, common) = (S::own(capacity), &common);
         let (thread, objects) = queue.pop().expect("one for each");
         for (at, object) in objects.into_iter().enumerate() {

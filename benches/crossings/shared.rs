@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use flatslab_benches::operation::Setting;
 use flatslab_benches::payload::{Payload, barrier, opaque, whole};
 use flatslab_benches::run::Turn;
+use flatslab_benches::threads::THREADS;
 use flatslab_benches::{clock, machine};
 
 use super::Store;
@@ -124,76 +125,79 @@ fn ticks_per_ns() -> f64 {
     *TICKS.get_or_init(clock::ticks_per_ns)
 }
 
-/// A value that is moved out at once.
+/// A value of a store that has room for it.
+#[inline(always)]
+fn make<S: Store<V>, V: Payload>(common: &S::Common, own: &S::Own, number: u64) -> S::Handle {
+    S::make(common, own, V::of(number)).expect("it has room")
+}
+
+/// Moves a value out, and looks at its number.
+#[inline(always)]
+fn take_it<S: Store<V>, V: Payload>(common: &S::Common, handle: S::Handle, number: u64) {
+    let value = S::take(common, handle);
+    whole(&value);
+    assert_eq!(value.number(), number, "{}", S::NAME);
+}
+
+/// A value that is moved out at once, on so many threads as the place among [`THREADS`] says.
 #[inline(never)]
-pub(crate) fn take<V: Payload, S: Store<V>>(setting: &Setting, threads: usize) -> Turn {
-    let common = S::common(capacity(setting, threads));
-    at_once(setting, threads, BATCH, || {
-        let (own, common) = (S::own(capacity(setting, threads)), &common);
+pub(crate) fn take<S: Store<V>, V: Payload, const AT: usize>(setting: Setting) -> Turn {
+    let capacity = capacity(&setting, THREADS[AT]);
+    let common = S::common(capacity);
+    at_once(&setting, THREADS[AT], BATCH, || {
+        let (own, common) = (S::own(capacity), &common);
         move |number| {
             barrier(common);
-            let made = S::make(common, &own, V::of(number)).expect("it has room");
-            let value = S::take(common, opaque(made));
-            whole(&value);
-            assert_eq!(value.number(), number, "{}", S::NAME);
+            let made = make::<S, V>(common, &own, number);
+            take_it::<S, V>(common, opaque(made), number);
         }
     })
 }
 
 /// A value that is dropped at once.
 #[inline(never)]
-pub(crate) fn remove<V: Payload, S: Store<V>>(setting: &Setting, threads: usize) -> Turn {
-    let common = S::common(capacity(setting, threads));
-    at_once(setting, threads, BATCH, || {
-        let (own, common) = (S::own(capacity(setting, threads)), &common);
+pub(crate) fn remove<S: Store<V>, V: Payload, const AT: usize>(setting: Setting) -> Turn {
+    let capacity = capacity(&setting, THREADS[AT]);
+    let common = S::common(capacity);
+    at_once(&setting, THREADS[AT], BATCH, || {
+        let (own, common) = (S::own(capacity), &common);
         move |number| {
             barrier(common);
-            let made = S::make(common, &own, V::of(number)).expect("it has room");
+            let made = make::<S, V>(common, &own, number);
             S::remove(common, opaque(made));
         }
     })
 }
 
-/// A value, and the oldest of the thread's is moved out.
-#[inline(always)]
-fn window<V: Payload, S: Store<V>>(setting: &Setting, threads: usize, in_one: usize) -> Turn {
-    let common = S::common(capacity(setting, threads));
-    at_once(setting, threads, in_one, || {
-        let (own, common) = (S::own(capacity(setting, threads)), &common);
-        let make =
-            move |own: &S::Own, number| S::make(common, own, V::of(number)).expect("it has room");
-        let mut values: Vec<_> = (0..VALUES as u64).map(|at| make(&own, at)).collect();
+/// A value, and the oldest of the thread's is moved out: so many are timed at once.
+#[inline(never)]
+pub(crate) fn window<S: Store<V>, V: Payload, const AT: usize, const IN_ONE: usize>(
+    setting: Setting,
+) -> Turn {
+    let capacity = capacity(&setting, THREADS[AT]);
+    let common = S::common(capacity);
+    at_once(&setting, THREADS[AT], IN_ONE, || {
+        let (own, common) = (S::own(capacity), &common);
+        let values = (0..VALUES as u64).map(|at| make::<S, V>(common, &own, at));
+        let mut values: Vec<_> = values.collect();
         move |number| {
             barrier(common);
-            let made = make(&own, number + VALUES as u64);
+            let made = make::<S, V>(common, &own, number + VALUES as u64);
             let oldest = std::mem::replace(&mut values[number as usize % VALUES], made);
-            let value = S::take(common, oldest);
-            whole(&value);
-            assert_eq!(value.number(), number, "{}", S::NAME);
+            take_it::<S, V>(common, oldest, number);
         }
     })
 }
 
-/// As [`window`], in batches.
-#[inline(never)]
-pub(crate) fn oldest<V: Payload, S: Store<V>>(setting: &Setting, threads: usize) -> Turn {
-    window::<V, S>(setting, threads, BATCH)
-}
-
-/// As [`window`], every single operation timed.
-#[inline(never)]
-pub(crate) fn single<V: Payload, S: Store<V>>(setting: &Setting, threads: usize) -> Turn {
-    window::<V, S>(setting, threads, 1)
-}
-
 /// Values of the thread's own are read, one after the other.
 #[inline(never)]
-pub(crate) fn get<V: Payload, S: Store<V>>(setting: &Setting, threads: usize) -> Turn {
-    let common = S::common(capacity(setting, threads));
-    at_once(setting, threads, BATCH, || {
-        let (own, common) = (S::own(capacity(setting, threads)), &common);
-        let make = |at| S::make(common, &own, V::of(at)).expect("it has room");
-        let values: Vec<_> = (0..VALUES as u64).map(make).collect();
+pub(crate) fn get<S: Store<V>, V: Payload, const AT: usize>(setting: Setting) -> Turn {
+    let capacity = capacity(&setting, THREADS[AT]);
+    let common = S::common(capacity);
+    at_once(&setting, THREADS[AT], BATCH, || {
+        let (own, common) = (S::own(capacity), &common);
+        let values = (0..VALUES as u64).map(|at| make::<S, V>(common, &own, at));
+        let values: Vec<_> = values.collect();
         move |number| {
             barrier(&own);
             let at = number as usize % VALUES;
@@ -204,14 +208,13 @@ pub(crate) fn get<V: Payload, S: Store<V>>(setting: &Setting, threads: usize) ->
 
 /// All threads read one value.
 #[inline(never)]
-pub(crate) fn get_one<V: Payload, S: Store<V, Handle: Sync>>(
-    setting: &Setting,
-    threads: usize,
+pub(crate) fn get_one<S: Store<V, Handle: Sync>, V: Payload, const AT: usize>(
+    setting: Setting,
 ) -> Turn {
-    let common = S::common(capacity(setting, threads));
-    let value =
-        S::make(&common, &S::own(capacity(setting, threads)), V::of(7)).expect("it is empty");
-    at_once(setting, threads, BATCH, || {
+    let capacity = capacity(&setting, THREADS[AT]);
+    let (common, own) = (S::common(capacity), S::own(capacity));
+    let value = make::<S, V>(&common, &own, 7);
+    at_once(&setting, THREADS[AT], BATCH, || {
         let (common, value) = (&common, &value);
         move |_| {
             barrier(common);

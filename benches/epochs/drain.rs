@@ -11,15 +11,7 @@ use flatslab::epoch::{Epoch, EpochBytes, EpochKey};
 use flatslab_benches::record::Metric;
 use flatslab_benches::run::{Measured, Turn};
 
-use super::{Random, resident};
-
-/// What is done.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Load {
-    pub(crate) requests: usize,
-    /// Sessions that are replaced in 1,000 requests.
-    pub(crate) replaced: usize,
-}
+use super::{Random, drift, resident};
 
 /// Sessions at any time.
 pub(crate) const SESSIONS: usize = 4_000;
@@ -54,43 +46,18 @@ trait Store {
     fn committed(&mut self) -> u64;
 }
 
-/// What was found.
-#[derive(Clone, Debug, Default)]
-struct Found {
-    /// Committed bytes at the end of each batch.
-    committed: Vec<u64>,
-}
-
-impl Found {
-    fn warm(&self) -> &[u64] {
-        &self.committed[WARM_UP..]
-    }
-
-    /// By how much the highest after warm-up exceeds the first, in percent.
-    fn drift(&self) -> f64 {
-        let warm = self.warm();
-        let most = warm.iter().max().expect("batches");
-        (*most as f64 / warm[0] as f64 - 1.0) * 100.0
-    }
-
-    /// Committed bytes at the end.
-    fn last(&self) -> u64 {
-        *self.committed.last().expect("batches")
-    }
-}
-
-/// Runs the load.
-fn run<S: Store>(store: &mut S, load: Load) -> Found {
+/// Serves so many requests, with so many sessions that are replaced in 1,000 of them; returns the
+/// committed bytes at the end of each batch.
+fn run<S: Store>(store: &mut S, requests: usize, replaced: usize) -> Vec<u64> {
     let bytes = [7; *SIZES.end()];
     let mut random = Random::new(0);
-    let mut found = Found::default();
-    found.committed.reserve(load.requests / BATCH);
+    let mut committed = Vec::with_capacity(requests / BATCH);
     let sessions = (0..SESSIONS).map(|_| store.session(&bytes[..SESSION]));
     let mut sessions: Vec<S::Handle> = sessions.collect();
     let mut objects = Vec::with_capacity(OBJECTS);
     let mut due = 0;
-    for request in 1..=load.requests {
-        due += load.replaced;
+    for request in 1..=requests {
+        due += replaced;
         for at in 0..OBJECTS {
             let size = SIZES.start() + random.below(SIZES.end() - SIZES.start() + 1);
             objects.push(store.object(&bytes[..size]));
@@ -109,10 +76,10 @@ fn run<S: Store>(store: &mut S, load: Load) -> Found {
         }
         if request % BATCH == 0 {
             store.end_of_batch();
-            found.committed.push(store.committed());
+            committed.push(store.committed());
         }
     }
-    found
+    committed
 }
 
 /// In epochs.
@@ -201,30 +168,32 @@ impl Store for InBoxes {
 }
 
 /// One of the arms.
-pub(crate) fn in_epochs(is_apart: bool, load: Load) -> Turn {
+pub(crate) fn in_epochs(is_apart: bool, requests: usize, replaced: usize) -> Turn {
     let mut store = InEpochs::new(is_apart);
-    let found = run(&mut store, load);
+    let committed = run(&mut store, requests, replaced);
     assert!(store.scanned > 0);
     let recycled = store.recycled as f64 / store.scanned as f64 * 100.0;
-    let facts = [
-        (Metric::Recycled, recycled),
-        (Metric::Pinned, 100.0 - recycled),
-    ];
-    found.turn(&facts)
+    turn(
+        committed,
+        &[
+            (Metric::Recycled, recycled),
+            (Metric::Pinned, 100.0 - recycled),
+        ],
+    )
 }
 
 /// The control.
-pub(crate) fn in_boxes(load: Load) -> Turn {
-    run(&mut InBoxes, load).turn(&[])
+pub(crate) fn in_boxes(requests: usize, replaced: usize) -> Turn {
+    turn(run(&mut InBoxes, requests, replaced), &[])
 }
 
-impl Found {
-    fn turn(self, facts: &[(Metric, f64)]) -> Turn {
-        let mut measured = Measured::facts(facts);
-        let kib = self.last() as f64 / 1024.0;
-        measured.facts.push((Metric::Memory, kib));
-        measured.facts.push((Metric::Drift, self.drift()));
-        measured.memory = self.committed;
-        Turn(vec![measured])
-    }
+/// Drift, and memory at the end, besides these facts.
+fn turn(committed: Vec<u64>, facts: &[(Metric, f64)]) -> Turn {
+    let mut measured = Measured::facts(facts);
+    let last = *committed.last().expect("batches") as f64;
+    let drift = drift(&committed[WARM_UP..]);
+    measured.facts.push((Metric::Memory, last / 1024.0));
+    measured.facts.push((Metric::Drift, drift));
+    measured.memory = committed;
+    Turn(vec![measured])
 }

@@ -5,10 +5,11 @@ use std::sync::Barrier;
 
 use flatslab::epoch::{EpochKey, EpochSlab};
 use flatslab_benches::clock;
+use flatslab_benches::epoch::THREADS;
 use flatslab_benches::operation::Setting;
 use flatslab_benches::run::Turn;
 
-use super::heaps::Allocator;
+use crate::allocators::Allocator;
 
 /// Bytes of a value.
 pub(crate) const BYTES: usize = 128;
@@ -61,12 +62,12 @@ fn threads<S, H: Copy>(
     all.into()
 }
 
-/// Blocks of an allocator.
-pub(crate) fn allocator<A: Allocator>(setting: &Setting, count: usize) -> Turn {
+/// Blocks of an allocator, on so many threads as the place among [`THREADS`] says.
+pub(crate) fn allocator<A: Allocator, const AT: usize>(setting: Setting) -> Turn {
     const LAYOUT: Layout = Layout::new::<Value>();
     threads(
-        setting,
-        count,
+        &setting,
+        THREADS[AT],
         || (),
         #[inline(always)]
         |(), number| {
@@ -90,15 +91,15 @@ pub(crate) fn allocator<A: Allocator>(setting: &Setting, count: usize) -> Turn {
 }
 
 /// A slab of each thread's own, which grows by chunks or has them all beforehand.
-pub(crate) fn slab(setting: &Setting, count: usize, is_reserved: bool) -> Turn {
-    let chunks = if is_reserved {
+pub(crate) fn slab<const RESERVED: bool, const AT: usize>(setting: Setting) -> Turn {
+    let chunks = if RESERVED {
         setting.live / CHUNK + 1
     } else {
         0
     };
     threads(
-        setting,
-        count,
+        &setting,
+        THREADS[AT],
         || {
             let builder = EpochSlab::<Value>::builder().chunk_capacity(CHUNK);
             builder.reserve(chunks).build()

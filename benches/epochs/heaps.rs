@@ -1,9 +1,12 @@
 //! Where the objects of requests live: epochs, allocators, and a floor that never frees.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
+use std::marker::PhantomData;
 
 use flatslab::epoch::{Epoch, EpochBytes, EpochKey};
-use flatslab_benches::epoch::{BYTES, CLEARED, FLOOR, JEMALLOC, MALLOC, MIMALLOC};
+use flatslab_benches::epoch::{BYTES, CLEARED, FLOOR};
+
+use crate::allocators::Allocator;
 
 /// One of a thread.
 pub(crate) trait Heap {
@@ -24,45 +27,21 @@ pub(crate) trait Heap {
     fn end_of_request(&mut self) {}
 }
 
-/// An allocator that is called without being the global one.
-pub(crate) trait Allocator {
-    const NAME: &'static str;
-    type Global: GlobalAlloc;
-    const GLOBAL: Self::Global;
-}
+/// Blocks of an allocator.
+pub(crate) struct On<A>(PhantomData<A>);
 
-macro_rules! allocators {
-    ($($allocator:ident($global:ty = $value:expr) named $name:ident;)*) => {
-        $(
-            pub(crate) struct $allocator;
-
-            impl Allocator for $allocator {
-                const NAME: &'static str = $name;
-                type Global = $global;
-                const GLOBAL: $global = $value;
-            }
-        )*
-    };
-}
-
-allocators! {
-    Malloc(System = System) named MALLOC;
-    Mimalloc(mimalloc::MiMalloc = mimalloc::MiMalloc) named MIMALLOC;
-    Jemalloc(tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc) named JEMALLOC;
-}
-
-/// A block of an allocator.
+/// One of them.
 pub(crate) struct Block {
     start: *mut u8,
     layout: Layout,
 }
 
-impl<A: Allocator + Default> Heap for A {
-    const NAME: &'static str = <A as Allocator>::NAME;
+impl<A: Allocator> Heap for On<A> {
+    const NAME: &'static str = A::NAME;
     type Handle = Block;
 
     fn new() -> Self {
-        A::default()
+        On(PhantomData)
     }
 
     #[inline(always)]
@@ -71,7 +50,7 @@ impl<A: Allocator + Default> Heap for A {
         // SAFETY: of more than no bytes, which are then written.
         let start = unsafe {
             let start = A::GLOBAL.alloc(layout);
-            assert!(!start.is_null(), "{}", <A as Allocator>::NAME);
+            assert!(!start.is_null(), "{}", A::NAME);
             start.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
             start
         };
@@ -89,24 +68,6 @@ impl<A: Allocator + Default> Heap for A {
     fn free(&mut self, block: Block) {
         // SAFETY: of this allocator, and freed once: it is not `Copy`.
         unsafe { A::GLOBAL.dealloc(block.start, block.layout) };
-    }
-}
-
-impl Default for Malloc {
-    fn default() -> Self {
-        Malloc
-    }
-}
-
-impl Default for Mimalloc {
-    fn default() -> Self {
-        Mimalloc
-    }
-}
-
-impl Default for Jemalloc {
-    fn default() -> Self {
-        Jemalloc
     }
 }
 

@@ -28,6 +28,12 @@ impl Random {
     }
 }
 
+/// By how much the highest of these exceeds the first, in percent.
+pub(crate) fn drift(committed: &[u64]) -> f64 {
+    let most = committed.iter().max().expect("some");
+    (*most as f64 / committed[0] as f64 - 1.0) * 100.0
+}
+
 /// Bytes in memory of this process.
 pub(crate) fn resident() -> u64 {
     flatslab_benches::machine::resident().expect("the system says how much is resident")

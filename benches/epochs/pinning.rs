@@ -7,7 +7,7 @@ use flatslab_benches::operation::Setting;
 use flatslab_benches::record::Metric;
 use flatslab_benches::run::{Measured, Turn};
 
-use super::Random;
+use super::{Random, drift};
 
 type Value = [u64; 8];
 
@@ -58,16 +58,12 @@ pub(crate) fn sweep(setting: &Setting, share: f64) -> Turn {
         (Metric::Sigmas, sigmas),
         (Metric::Chunks, excess as f64),
         (Metric::Memory, stats.committed_bytes as f64 / 1024.0),
-        (Metric::Drift, drift(&committed)),
+        (Metric::Drift, drift(&committed[WARM_UP..])),
     ])])
 }
 
-/// By how much the highest after the first 10 exceeds the tenth, in percent.
-fn drift(committed: &[u64]) -> f64 {
-    let warm = &committed[9..];
-    let most = warm.iter().max().expect("cycles");
-    (*most as f64 / warm[0] as f64 - 1.0) * 100.0
-}
+/// Cycles that do not count.
+const WARM_UP: usize = 9;
 
 const CYCLES: usize = 2_000;
 /// Values of a cycle, of which every fifth stays for so many cycles.
@@ -112,7 +108,7 @@ pub(crate) fn sustained(is_released: bool) -> Turn {
         ..Measured::facts(&[
             (Metric::Recycled, recycled as f64 / scanned as f64 * 100.0),
             (Metric::Memory, committed[CYCLES - 1] as f64 / 1024.0),
-            (Metric::Drift, drift(&committed)),
+            (Metric::Drift, drift(&committed[WARM_UP..])),
         ])
     }])
 }

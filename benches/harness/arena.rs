@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use crate::operation::BATCH;
 use crate::record::{Case, Metric, Record};
-use crate::table;
+use crate::table::{self, NOTHING, figure, line};
 
 /// Ours.
 pub const OURS: &str = "Arena";
@@ -110,15 +110,10 @@ impl<'r> Judged<'r> {
     }
 }
 
-/// Libraries and the floor, in the order in which they were measured.
+/// Libraries and the floor: ours first. The first case of a run may start with any.
 fn libraries(record: &Record) -> Vec<&str> {
-    let mut libraries: Vec<&str> = Vec::new();
-    for row in record.rows.iter().filter(|row| row.bench == "arena") {
-        if row.subject != OURS_AGAIN && !libraries.contains(&&*row.subject) {
-            libraries.push(&row.subject);
-        }
-    }
-    // The first case of a run may start with any.
+    let mut libraries = record.subjects(&record.cases("arena"));
+    libraries.retain(|it| *it != OURS_AGAIN);
     libraries.sort_by_key(|&it| (it != OURS, it == FLOOR, Reverse(it)));
     libraries
 }
@@ -160,34 +155,6 @@ fn cold(record: &Record) -> Vec<Case<'_>> {
     cases
 }
 
-/// Some of the rows, without the times: ratios to the fastest library.
-#[must_use]
-pub fn in_short(record: &Record, rows: &[&str]) -> Option<String> {
-    let mut cases = record.cases("arena");
-    cases.retain(|case| rows.contains(&case.row));
-    cases.sort_by_key(|case| rows.iter().position(|row| *row == case.row));
-    let libraries = libraries(record);
-    let row = |judged: Judged<'_>| {
-        let ratio = |library: &&str| {
-            let ratio = judged.ratio(library);
-            ratio.map_or_else(|| table::NOTHING.to_owned(), marked)
-        };
-        let ratios = libraries.iter().map(ratio);
-        let label = [judged.case.row.to_owned()].into_iter();
-        label
-            .chain(ratios)
-            .chain([format!("{:.2}", judged.noise)])
-            .collect()
-    };
-    let cases = cases.into_iter();
-    let judged = cases.filter_map(|case| Judged::of(record, case));
-    let rows: Vec<Vec<String>> = judged.map(row).collect();
-    let mut head = vec!["time / that of the fastest".to_owned()];
-    head.extend(libraries.iter().map(|it| (*it).to_owned()));
-    head.push("noise".to_owned());
-    (!rows.is_empty()).then(|| table::markdown(&head, &rows))
-}
-
 /// A ratio as it is printed.
 fn rounded(ratio: f64) -> f64 {
     (ratio * 100.0).round() / 100.0
@@ -208,90 +175,99 @@ pub fn tables(record: &Record) -> String {
     given.join("\n\n")
 }
 
+/// A line for each case: the ratio of each library to the fastest, what else is told of it, and
+/// the noise.
+fn judged(
+    record: &Record,
+    title: &str,
+    cases: &[Case<'_>],
+    label: impl Fn(Case<'_>) -> String,
+    rest: impl Fn(Case<'_>, &str) -> Option<String>,
+    tells_ties: bool,
+) -> Option<String> {
+    let libraries = libraries(record);
+    let of = |it: Judged<'_>| {
+        let cell = |library: &&str| {
+            let (ratio, rest) = (it.ratio(library)?, rest(it.case, library)?);
+            Some(format!("{}{rest}", marked(ratio)))
+        };
+        let cells = libraries
+            .iter()
+            .map(|it| cell(it).unwrap_or(NOTHING.to_owned()));
+        let tie = if tells_ties && it.is_tie() {
+            ", a tie"
+        } else {
+            ""
+        };
+        let noise = format!("{:.2}{tie}", it.noise);
+        line(label(it.case), cells.chain([noise]))
+    };
+    let judged = cases.iter().filter_map(|case| Judged::of(record, *case));
+    let head = libraries.iter().copied().chain(["noise"]);
+    table::markdown(line(title, head), judged.map(of))
+}
+
+/// Some of the rows, without the times: ratios to the fastest library.
+#[must_use]
+pub fn in_short(record: &Record, rows: &[&str]) -> Option<String> {
+    let cases = record.cases_of("arena", rows);
+    let label = |case: Case<'_>| case.row.to_owned();
+    let title = "time / that of the fastest";
+    judged(
+        record,
+        title,
+        &cases,
+        label,
+        |_, _| Some(String::new()),
+        false,
+    )
+}
+
 /// A row for each operation: ratio to the fastest library, and µs of a sample.
 #[must_use]
 pub fn fresh(record: &Record) -> Option<String> {
-    of_samples(
-        record,
-        "fresh arena, allocations, end",
-        &cold(record),
-        |case| {
-            (
-                1e-3,
-                format!("{} × {}", table::thousands(case.live), case.row),
-            )
-        },
-    )
+    let label = |case: Case<'_>| format!("{} × {}", table::thousands(case.live), case.row);
+    let us = |case: Case<'_>, library: &str| {
+        let us = record.ns(case, library, Metric::Ticks)? * 1e-3;
+        Some(format!("  {us:.1}"))
+    };
+    let title = "fresh arena, allocations, end";
+    judged(record, title, &cold(record), label, us, true)
 }
 
 /// The same of frames in a warm arena: ns of an allocation.
 #[must_use]
 pub fn frames(record: &Record) -> Option<String> {
-    let mut cases = record.cases("arena");
-    cases.retain(|case| WARM.contains(&case.row));
-    cases.sort_by_key(|case| WARM.iter().position(|&row| row == case.row));
-    of_samples(record, "warm frames, ns of an allocation", &cases, |case| {
-        let count = case.live.div_ceil(FRAME) * FRAME;
-        (1.0 / count as f64, case.row.to_owned())
-    })
-}
-
-fn of_samples(
-    record: &Record,
-    title: &str,
-    cases: &[Case<'_>],
-    unit: fn(Case<'_>) -> (f64, String),
-) -> Option<String> {
-    let ticks_per_ns = record.bench("arena")?.ticks_per_ns;
-    let libraries = libraries(record);
-    let row = |judged: Judged<'_>| {
-        let (per_ns, label) = unit(judged.case);
-        let mut row = vec![label];
-        for library in &libraries {
-            let ticks = record.value(judged.case, library, Metric::Ticks);
-            row.push(match (judged.ratio(library), ticks) {
-                (Some(ratio), Some(ticks)) => {
-                    let figure = ticks / ticks_per_ns * per_ns;
-                    let decimals = if per_ns < 1e-3 { 2 } else { 1 };
-                    format!("{}  {figure:.decimals$}", marked(ratio))
-                }
-                _ => table::NOTHING.to_owned(),
-            });
-        }
-        let tie = if judged.is_tie() { ", a tie" } else { "" };
-        row.push(format!("{:.2}{tie}", judged.noise));
-        row
+    let cases = record.cases_of("arena", &WARM);
+    let label = |case: Case<'_>| case.row.to_owned();
+    let ns = |case: Case<'_>, library: &str| {
+        let count = (case.live.div_ceil(FRAME) * FRAME) as f64;
+        let ns = record.ns(case, library, Metric::Ticks)? * (1.0 / count);
+        Some(format!("  {ns:.2}"))
     };
-    let cases = cases.iter().filter_map(|&case| Judged::of(record, case));
-    let rows: Vec<Vec<String>> = cases.map(row).collect();
-    let mut head = vec![title.to_owned()];
-    head.extend(libraries.iter().map(|it| (*it).to_owned()));
-    head.push("noise".to_owned());
-    (!rows.is_empty()).then(|| table::markdown(&head, &rows))
+    judged(
+        record,
+        "warm frames, ns of an allocation",
+        &cases,
+        label,
+        ns,
+        true,
+    )
 }
 
 /// Percentiles of batches in warm frames: ticks of an allocation.
 #[must_use]
 pub fn tails(record: &Record) -> Option<String> {
-    let mut cases = record.cases("arena");
-    cases.retain(|case| ALONE.contains(&case.row));
-    cases.sort_by_key(|case| ALONE.iter().position(|&row| row == case.row));
     let libraries = libraries(record);
-    let row = |case: &Case<'_>| {
-        let mut row = vec![case.row.to_owned()];
-        row.extend(libraries.iter().map(|library| {
-            let figures = [Metric::P50, Metric::P99, Metric::P999].map(|metric| {
-                let value = record.value(*case, library, metric);
-                value.map_or_else(|| table::NOTHING.to_owned(), |it| format!("{it:.1}"))
-            });
-            figures.join(" · ")
-        }));
-        row
+    let cell = |case: &Case<'_>, library: &str| {
+        let figures = [Metric::P50, Metric::P99, Metric::P999];
+        let figures = figures.map(|metric| figure(record.value(*case, library, metric), 1));
+        figures.join(" · ")
     };
-    let rows: Vec<Vec<String>> = cases.iter().map(row).collect();
-    let mut head = vec![format!("ticks of one of {BATCH}: p50 · p99 · p99.9")];
-    head.extend(libraries.iter().map(|it| (*it).to_owned()));
-    (!rows.is_empty()).then(|| table::markdown(&head, &rows))
+    let of = |case: &Case<'_>| line(case.row, libraries.iter().map(|it| cell(case, it)));
+    let title = format!("ticks of one of {BATCH}: p50 · p99 · p99.9");
+    let cases = record.cases_of("arena", &ALONE);
+    table::markdown(line(title, libraries.iter().copied()), cases.iter().map(of))
 }
 
 /// How ours does in the rows that separate the libraries.

@@ -2,7 +2,7 @@
 //! what it takes the place of.
 
 use crate::record::{Case, Metric, Record};
-use crate::table::{self, NOTHING};
+use crate::table::{self, NOTHING, rounded};
 
 /// The bench.
 pub const BENCH: &str = "bytes";
@@ -61,96 +61,52 @@ pub const FULL: [&str; 2] = [
 /// The rows of rings that run on.
 pub const LOOPS: &[&str] = &[HALF_FULL[0], HALF_FULL[1], FULL[0], FULL[1]];
 
-/// Rows with the same subjects.
-struct Group {
-    title: &'static str,
-    rows: &'static [&'static str],
-    /// What ratios refer to.
-    reference: &'static str,
-}
-
-const GROUPS: [Group; 6] = [
-    Group {
-        title: "a reference",
-        rows: &[CLONE, CLONE_MOVED],
-        reference: RC,
-    },
-    Group {
-        title: "a buffer",
-        rows: &[ALLOC, ALLOC_MIXED, ALLOC_ALL, ALLOC_ALL_MIXED],
-        reference: VEC,
-    },
-    Group {
-        title: "a shared buffer",
-        rows: &[FILL],
-        reference: RC,
-    },
-    Group {
-        title: "a position",
-        rows: &[RESOLVE, HOLD],
-        reference: PAIR,
-    },
-    Group {
-        title: "a walk",
-        rows: &[WALK, WALK_PARTS],
-        reference: BYTES_IN_VEC,
-    },
-    Group {
-        title: "a write",
-        rows: &[RING_OF_10, HALF_FULL[0], HALF_FULL[1], FULL[0], FULL[1]],
-        reference: DEQUE,
-    },
+/// Rows with the same subjects: what a figure is of, the rows, and what ratios refer to.
+const GROUPS: [(&str, &[&str], &str); 6] = [
+    ("a reference", &[CLONE, CLONE_MOVED], RC),
+    (
+        "a buffer",
+        &[ALLOC, ALLOC_MIXED, ALLOC_ALL, ALLOC_ALL_MIXED],
+        VEC,
+    ),
+    ("a shared buffer", &[FILL], RC),
+    ("a position", &[RESOLVE, HOLD], PAIR),
+    ("a walk", &[WALK, WALK_PARTS], BYTES_IN_VEC),
+    (
+        "a write",
+        &[RING_OF_10, HALF_FULL[0], HALF_FULL[1], FULL[0], FULL[1]],
+        DEQUE,
+    ),
 ];
 
-/// All of it, for a terminal or a document.
+/// All of it, for a terminal or a document: a line for each case, a column for each subject.
 #[must_use]
 pub fn tables(record: &Record) -> String {
-    let groups = GROUPS.iter().filter_map(|group| group.table(record));
-    groups.collect::<Vec<_>>().join("\n\n")
-}
-
-impl Group {
-    /// A row for each case, a column for each subject.
-    fn table(&self, record: &Record) -> Option<String> {
-        let mut cases = record.cases(BENCH);
-        cases.retain(|case| self.rows.contains(&case.row));
-        cases.sort_by_key(|case| {
-            let row = self.rows.iter().position(|&row| row == case.row);
-            (row, case.bytes)
-        });
-        let subjects = subjects(record, &cases);
-        let ticks_per_ns = record.bench(BENCH)?.ticks_per_ns;
+    let table = |&(title, rows, reference): &(&str, &[&str], &str)| {
+        let cases = record.cases_of(BENCH, rows);
         let cell = |case: Case<'_>, subject: &str| {
-            let ticks = record.value(case, subject, Metric::Ticks);
-            let ratio = record.ticks_ratio(case, subject, self.reference);
-            match (ticks.map(|it| it / ticks_per_ns), ratio) {
+            let ratio = record.ticks_ratio(case, subject, reference);
+            match (record.ns(case, subject, Metric::Ticks), ratio) {
                 (Some(ns), Some(ratio)) => format!("{} ({ratio:.2})", rounded(ns)),
                 (Some(ns), None) => rounded(ns),
                 _ => NOTHING.to_owned(),
             }
         };
-        let row = |case: &Case<'_>| {
-            let cells = subjects.iter().map(|subject| cell(*case, subject));
-            [label(*case)].into_iter().chain(cells).collect()
-        };
-        let rows: Vec<Vec<String>> = cases.iter().map(row).collect();
-        let reference = table::prose(self.reference);
-        let mut head = vec![format!("{}, ns (/ {reference})", self.title)];
-        head.extend(subjects.iter().map(|subject| table::prose(subject)));
-        (!rows.is_empty()).then(|| table::markdown(&head, &rows))
-    }
+        let title = format!("{title}, ns (/ {})", table::prose(reference));
+        table::by_case(&title, &cases, &subjects(record, &cases), label, cell)
+    };
+    let tables: Vec<String> = GROUPS.iter().filter_map(table).collect();
+    tables.join("\n\n")
 }
 
 /// Those of the cases: ours first, the others in the order of their names. Which one a run
 /// starts with is chance.
 fn subjects<'r>(record: &'r Record, cases: &[Case<'_>]) -> Vec<&'r str> {
-    let rows = record.rows.iter().filter(|row| cases.contains(&row.case()));
-    let mut subjects: Vec<&str> = rows.map(|row| &*row.subject).collect();
+    let mut subjects = record.subjects(cases);
     subjects.sort_by_key(|subject| {
         let ours = [OURS, RING];
         (!ours.iter().any(|it| subject.starts_with(it)), *subject)
     });
-    subjects.dedup();
     subjects
 }
 
@@ -158,14 +114,6 @@ fn subjects<'r>(record: &'r Record, cases: &[Case<'_>]) -> Vec<&'r str> {
 fn label(case: Case<'_>) -> String {
     match case.row {
         ALLOC_MIXED | ALLOC_ALL_MIXED => format!("{}, 1 to {} B", case.row, case.bytes),
-        row => format!("{row}, {} B", case.bytes),
-    }
-}
-
-/// Nanoseconds, as precise as the clock is.
-fn rounded(ns: f64) -> String {
-    match ns {
-        100.0.. => format!("{ns:.0}"),
-        _ => format!("{ns:.1}"),
+        _ => case.by_bytes(),
     }
 }

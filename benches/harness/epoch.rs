@@ -1,7 +1,7 @@
 //! The rows of epoch slabs, and their tables.
 
 use crate::record::{Case, Metric, Record};
-use crate::table::{self, NOTHING};
+use crate::table::{self, figure, line};
 
 /// The bench.
 pub const BENCH: &str = "epoch";
@@ -22,11 +22,7 @@ pub const MIMALLOC: &str = "mimalloc";
 /// See [`MALLOC`].
 pub const JEMALLOC: &str = "jemalloc";
 
-/// Sessions are replaced in 1,000 requests: 2, 20, 80, and 2 in each.
-pub const REPLACED: [usize; 4] = [2, 20, 80, 2_000];
-/// Requests of a run.
-pub const LENGTHS: [usize; 2] = [20_000, 200_000];
-/// The rows of all of these, the short runs first.
+/// So many requests, and sessions that are replaced in 1,000 of them: the short runs first.
 pub const DRAINS: &[&str] = &[
     "drain: 20,000 requests, 2 of 1,000 with a session",
     "drain: 20,000 requests, 20 of 1,000",
@@ -107,56 +103,38 @@ pub const GENERATIONS: &str = "KeySlab, GenKey";
 /// All of it, for a terminal or a document.
 #[must_use]
 pub fn tables(record: &Record) -> String {
+    use Metric::{P50, P95, P99, P999, Ticks};
     let tables = [
         drains(record),
         facts(record),
-        times(record, FILLS, &[Metric::P50, Metric::P99, Metric::P999]),
-        times(
-            record,
-            &[REQUESTS],
-            &[Metric::Ticks, Metric::P50, Metric::P95, Metric::P99],
-        ),
+        times(record, FILLS, &[P50, P99, P999]),
+        times(record, &[REQUESTS], &[Ticks, P50, P95, P99]),
         growths(record),
         hot(record),
     ];
-    tables
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join("\n\n")
-}
-
-fn cases<'r>(record: &'r Record, rows: &[&str]) -> Vec<Case<'r>> {
-    let mut cases = record.cases(BENCH);
-    cases.retain(|case| rows.contains(&case.row));
-    cases.sort_by_key(|case| rows.iter().position(|row| *row == case.row));
-    cases
-}
-
-fn figure(value: Option<f64>, decimals: usize) -> String {
-    value.map_or_else(|| NOTHING.to_owned(), |it| format!("{it:.decimals$}"))
+    let tables: Vec<String> = tables.into_iter().flatten().collect();
+    tables.join("\n\n")
 }
 
 /// The two arms, and the control.
 fn drains(record: &Record) -> Option<String> {
-    let row = |case: &Case<'_>| {
+    let of = |case: &Case<'_>| {
         let of = |subject, metric| record.value(*case, subject, metric);
         let memory = |subject| of(subject, Metric::Memory);
         let ratio = memory(MIXED).zip(memory(APART)).map(|(a, b)| a / b);
-        let label = case.row.trim_start_matches("drain: ").to_owned();
-        let mut cells = vec![label];
-        for subject in [APART, MIXED] {
-            cells.push(figure(of(subject, Metric::Recycled), 1));
-            cells.push(figure(of(subject, Metric::Drift), 1));
-            cells.push(figure(memory(subject), 0));
-        }
-        cells.push(figure(ratio, 2));
-        cells.push(figure(memory(BOX), 0));
-        cells
+        let arms = [APART, MIXED].map(|subject| {
+            let [recycled, drift] = [Metric::Recycled, Metric::Drift].map(|it| of(subject, it));
+            [
+                figure(recycled, 1),
+                figure(drift, 1),
+                figure(memory(subject), 0),
+            ]
+        });
+        let control = [figure(ratio, 2), figure(memory(BOX), 0)];
+        let cells = arms.into_iter().flatten().chain(control);
+        line(case.row.trim_start_matches("drain: "), cells)
     };
-    let rows: Vec<Vec<String>> = cases(record, DRAINS).iter().map(row).collect();
     let head = [
-        "drainability",
         "apart: recycled %",
         "drift %",
         "KiB",
@@ -166,39 +144,50 @@ fn drains(record: &Record) -> Option<String> {
         "× apart",
         "`Box`, RSS KiB",
     ];
-    (!rows.is_empty()).then(|| table::markdown(&head.map(str::to_owned), &rows))
+    let cases = record.cases_of(BENCH, DRAINS);
+    table::markdown(line("drainability", head), cases.iter().map(of))
+}
+
+/// A line for each subject of each case that has one of these figures.
+fn lines(
+    record: &Record,
+    rows: &[&str],
+    subjects: &[&str],
+    metrics: &[Metric],
+    label: impl Fn(Case<'_>, &str) -> String,
+    (per, decimals): (f64, usize),
+) -> Vec<Vec<String>> {
+    let mut lines = Vec::new();
+    for case in record.cases_of(BENCH, rows) {
+        for subject in subjects {
+            let values = metrics.iter().map(|it| record.value(case, subject, *it));
+            if values.clone().any(|it| it.is_some()) {
+                let cells = values.map(|it| figure(it.map(|it| it / per), decimals));
+                lines.push(line(label(case, subject), cells));
+            }
+        }
+    }
+    lines
 }
 
 /// What is neither a load nor a time.
 fn facts(record: &Record) -> Option<String> {
-    let metrics = [
-        Metric::Recycled,
-        Metric::Sigmas,
-        Metric::Chunks,
-        Metric::Memory,
-        Metric::Drift,
-        Metric::Growth,
-        Metric::Resident,
-    ];
-    let mut rows = Vec::new();
-    let others = [PINNING, &[SUSTAINED, CHURN, RETURN]].concat();
-    for case in cases(record, &others) {
-        for subject in [SLAB, RELEASED, NEVER] {
-            let values = metrics.map(|metric| record.value(case, subject, metric));
-            if values.iter().any(Option::is_some) {
-                let label = match subject {
-                    SLAB => case.row.to_owned(),
-                    _ => format!("{}, {subject}", case.row),
-                };
-                let mut cells = vec![label];
-                cells.extend(values.map(|value| figure(value, 2)));
-                rows.push(cells);
-            }
-        }
-    }
-    let mut head = vec!["facts".to_owned()];
-    head.extend(metrics.map(|metric| metric.name().to_owned()));
-    (!rows.is_empty()).then(|| table::markdown(&head, &rows))
+    use Metric::{Chunks, Drift, Growth, Memory, Recycled, Resident, Sigmas};
+    let metrics = [Recycled, Sigmas, Chunks, Memory, Drift, Growth, Resident];
+    let rows = [PINNING, &[SUSTAINED, CHURN, RETURN]].concat();
+    let label = |case: Case<'_>, subject: &str| match subject {
+        SLAB => case.row.to_owned(),
+        _ => format!("{}, {subject}", case.row),
+    };
+    let lines = lines(
+        record,
+        &rows,
+        &[SLAB, RELEASED, NEVER],
+        &metrics,
+        label,
+        (1.0, 2),
+    );
+    table::markdown(line("facts", metrics.map(Metric::name)), lines)
 }
 
 /// Nanoseconds: a line for each subject of each case.
@@ -207,77 +196,44 @@ fn times(record: &Record, rows: &[&str], metrics: &[Metric]) -> Option<String> {
     let subjects = [
         GROWS, RESERVED, BYTES, CLEARED, MALLOC, MIMALLOC, JEMALLOC, FLOOR,
     ];
-    let mut lines = Vec::new();
-    for case in cases(record, rows) {
-        for subject in subjects {
-            let values: Vec<_> = metrics
-                .iter()
-                .map(|&metric| record.value(case, subject, metric))
-                .collect();
-            if values.iter().any(Option::is_some) {
-                let mut cells = vec![format!("{}: {}", case.row, table::prose(subject))];
-                cells.extend(
-                    values
-                        .iter()
-                        .map(|it| figure(it.map(|it| it / ticks_per_ns), 0)),
-                );
-                lines.push(cells);
-            }
-        }
-    }
-    let mut head = vec!["ns".to_owned()];
-    head.extend(metrics.iter().map(|metric| match metric {
-        Metric::Ticks => "mean".to_owned(),
-        metric => metric.name().to_owned(),
-    }));
-    (!lines.is_empty()).then(|| table::markdown(&head, &lines))
+    let label = |case: Case<'_>, subject: &str| format!("{}: {}", case.row, table::prose(subject));
+    let lines = lines(record, rows, &subjects, metrics, label, (ticks_per_ns, 0));
+    let names = metrics.iter().map(|metric| match metric {
+        Metric::Ticks => "mean",
+        metric => metric.name(),
+    });
+    table::markdown(line("ns", names), lines)
 }
 
 /// The time above the floor, and memory of the requests.
 fn growths(record: &Record) -> Option<String> {
-    let case = cases(record, &[REQUESTS]).into_iter().next()?;
+    let case = *record.cases_of(BENCH, &[REQUESTS]).first()?;
     let ticks_per_ns = record.bench(BENCH)?.ticks_per_ns;
     let time = |subject| record.value(case, subject, Metric::P50);
-    let row = |subject| {
-        let above = time(subject)? - time(FLOOR)?;
-        Some(vec![
-            table::prose(subject),
-            figure(Some(above / ticks_per_ns), 0),
+    let of = |subject| {
+        let above = (time(subject)? - time(FLOOR)?) / ticks_per_ns;
+        let cells = [
+            figure(Some(above), 0),
             figure(record.value(case, subject, Metric::Growth), 2),
             figure(record.value(case, subject, Metric::Memory), 0),
-        ])
+        ];
+        Some(line(table::prose(subject), cells))
     };
     let subjects = [BYTES, CLEARED, MALLOC, MIMALLOC, JEMALLOC];
-    let rows: Vec<Vec<String>> = subjects.into_iter().filter_map(row).collect();
-    let head = [
-        "a request",
-        "p50, ns above the floor",
-        "RSS growth %",
-        "RSS KiB",
-    ];
-    (!rows.is_empty()).then(|| table::markdown(&head.map(str::to_owned), &rows))
+    let head = ["p50, ns above the floor", "RSS growth %", "RSS KiB"];
+    table::markdown(line("a request", head), subjects.into_iter().filter_map(of))
 }
 
 /// Core cycles of the operations, and the ratios.
 fn hot(record: &Record) -> Option<String> {
-    let row = |case: &Case<'_>| {
-        let mut cells = vec![case.row.to_owned()];
-        for subject in [SLOTMAP, GENERATIONS, SLAB] {
-            cells.push(figure(record.cycles(*case, subject), 1));
-        }
-        for other in [SLOTMAP, GENERATIONS] {
-            cells.push(figure(record.ticks_ratio(*case, SLAB, other), 2));
-        }
-        cells
+    let (others, all) = ([SLOTMAP, GENERATIONS], [SLOTMAP, GENERATIONS, SLAB]);
+    let of = |case: &Case<'_>| {
+        let cycles = all.map(|subject| figure(record.cycles(*case, subject), 1));
+        let ratios = others.map(|other| figure(record.ticks_ratio(*case, SLAB, other), 2));
+        line(case.row, cycles.into_iter().chain(ratios))
     };
-    let rows: Vec<Vec<String>> = cases(record, HOT).iter().map(row).collect();
-    let head = [
-        "core cycles, 8 bytes".to_owned(),
-        table::prose(SLOTMAP),
-        table::prose(GENERATIONS),
-        table::prose(SLAB),
-        format!("/ {}", table::prose(SLOTMAP)),
-        format!("/ {}", table::prose(GENERATIONS)),
-    ];
-    (!rows.is_empty()).then(|| table::markdown(&head, &rows))
+    let ratios = others.map(|it| format!("/ {}", table::prose(it)));
+    let head = all.map(table::prose).into_iter().chain(ratios);
+    let cases = record.cases_of(BENCH, HOT);
+    table::markdown(line("core cycles, 8 bytes", head), cases.iter().map(of))
 }

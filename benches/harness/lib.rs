@@ -8,12 +8,13 @@
 //! ticks of what it timed. A bench is a [`Plan`](run::Plan): which rows, on which
 //! subjects, at which sizes. [`run::main`] does everything else, and knows no bench.
 //!
-//! What is said of the figures stands apart from how they are obtained: [`results`] is the only
-//! module that a plan names; it knows the tables of each family ([`short`]), the comparisons
-//! ([`summary`], [`claims`]) and the goals ([`goals`], [`verdict`]).
+//! What is said of the figures stands apart from how they are obtained: the short tables of each
+//! family ([`short`]), the comparisons ([`summary`], [`claims`]) and the [`goals`]. They know the
+//! record; [`plan`] alone knows them. Which goals, tables and comparisons there are is data, in
+//! `benches/{goals,tables,comparisons}.json`.
 //!
-//! To compare another container, write its block in `benches/peers.rs` and its
-//! name into the lists of the benches.
+//! To compare another container, write its block in `benches/peers.rs`, by [`keyed!`] if it is
+//! found by `[]`, and its name into the lists of the benches.
 
 pub mod arena;
 pub mod arguments;
@@ -29,8 +30,8 @@ pub mod machine;
 pub mod model;
 pub mod operation;
 pub mod payload;
+pub mod plan;
 pub mod record;
-pub mod results;
 pub mod run;
 pub mod short;
 pub mod slowest;
@@ -38,7 +39,19 @@ pub mod subject;
 pub mod summary;
 pub mod table;
 pub mod threads;
-pub mod verdict;
 
 pub use payload::Payload;
 pub use subject::Subject;
+
+/// What most benches name.
+pub mod prelude {
+    pub use std::process::ExitCode;
+
+    pub use crate::arguments::Arguments;
+    pub use crate::operation::{BATCH, Setting};
+    pub use crate::payload::{Payload, barrier, opaque, whole};
+    pub use crate::record::Metric;
+    pub use crate::run::{self, Case, Entry, Measured, Plan, Turn};
+    pub use crate::table::Column;
+    pub use crate::{Subject, clock, entries, entries_of, machine, plan};
+}

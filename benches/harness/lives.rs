@@ -9,10 +9,10 @@ use rand::seq::SliceRandom;
 use crate::clock;
 use crate::operation::{BATCH, Setting};
 use crate::payload::Payload;
-use crate::record::{Case, Metric, Record};
+use crate::record::Record;
 use crate::run::{Measured, Turn};
 use crate::subject::Subject;
-use crate::table;
+use crate::table::{self, Ratios, named};
 
 /// The name of the bench.
 pub const BENCH: &str = "lives";
@@ -198,37 +198,24 @@ pub fn tables(record: &Record, sizes: &[usize]) -> String {
         "KeySlab, grow_in_place",
         "slotmap",
     ];
-    let lives = table(record, sizes, &LIVES, "slab", &SUBJECTS);
-    let many = table(record, sizes, &MANY, "one by one", &["many at once"]);
-    format!("{lives}\n\n{many}")
-}
-
-/// Ticks of the first subject, and of the others the ratios to it.
-fn table(
-    record: &Record,
-    sizes: &[usize],
-    rows: &[&str],
-    base: &'static str,
-    subjects: &[&'static str],
-) -> String {
-    let mut cases = record.cases(BENCH);
-    cases.retain(|case| sizes.contains(&case.bytes) && rows.contains(&case.row));
-    let row = |case: &Case<'_>| {
-        let ticks = record.value(*case, base, Metric::Ticks)?;
-        let ratio = |subject: &&str| {
-            let ratio = record.ticks_ratio(*case, subject, base);
-            ratio.map_or(table::NOTHING.to_owned(), |it| format!("{it:.2}"))
+    let table = |rows: &[&str], base: &str, subjects: &[&str]| {
+        let mut cases = record.cases(BENCH);
+        cases.retain(|case| sizes.contains(&case.bytes) && rows.contains(&case.row));
+        let ratios = Ratios {
+            title: &format!("time / that of {}", table::prose(base)),
+            base,
+            unit: ("ticks a value", false),
+            subjects: named(subjects),
         };
-        let name = format!("{}, {} B", case.row, case.bytes);
-        let head = [name, format!("{ticks:.1}")];
-        Some(head.into_iter().chain(subjects.iter().map(ratio)).collect())
+        ratios.of(record, &cases, |case| case.by_bytes())
     };
-    let rows: Vec<Vec<String>> = cases.iter().filter_map(row).collect();
-    let base = table::prose(base);
-    let mut head = vec![
-        format!("time / that of {base}"),
-        format!("{base}, ticks a value"),
+    let tables = [
+        table(&LIVES, "slab", &SUBJECTS),
+        table(&MANY, "one by one", &["many at once"]),
     ];
-    head.extend(subjects.iter().map(|it| table::prose(it)));
-    table::markdown(&head, &rows)
+    tables
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("\n\n")
 }

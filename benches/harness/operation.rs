@@ -59,14 +59,19 @@ impl Setting {
         walks
     }
 
+    /// Moves what is allocated after it to other addresses each turn.
+    #[must_use]
+    pub fn spacer(&self) -> Vec<u8> {
+        std::hint::black_box(vec![0; self.turn * 208 % 4096 + 1])
+    }
+
     /// A container that is filled with the numbers `0..live`.
     fn filled<V: Payload, S: Subject<V>>(&self) -> Filled<V, S> {
         self.filled_up_to(self.live)
     }
 
     fn filled_up_to<V: Payload, S: Subject<V>>(&self, live: usize) -> Filled<V, S> {
-        // Moves what the allocator hands out next to other addresses each turn.
-        let spacer = vec![0; self.turn * 208 % 4096 + 1];
+        let spacer = self.spacer();
         let mut filled = Filled {
             subject: S::with_capacity(self.live),
             handles: Handles::new(self),

@@ -64,60 +64,62 @@ pub struct Row {
     pub stretches: Vec<u64>,
 }
 
-/// What is told of the ticks of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Metric {
+/// Writes the metrics, each with its name in records and tables.
+macro_rules! metrics {
+    ($($(#[$what:meta])* $metric:ident $name:tt;)*) => {
+        /// What is told of the ticks of a row.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum Metric {
+            $($(#[$what])* #[serde(rename = $name)] $metric,)*
+        }
+
+        impl Metric {
+            /// As it stands in tables.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Metric::$metric => $name,)*
+                }
+            }
+        }
+    };
+}
+
+metrics! {
     /// The median over turns of the mean of a turn.
-    #[serde(rename = "ticks")]
-    Ticks,
+    Ticks "ticks";
     /// Percentiles of what was timed.
-    #[serde(rename = "p50")]
-    P50,
+    P50 "p50";
     /// One in 10 takes longer.
-    #[serde(rename = "p90")]
-    P90,
+    P90 "p90";
     /// One in 20 takes longer.
-    #[serde(rename = "p95")]
-    P95,
+    P95 "p95";
     /// One in 100 takes longer.
-    #[serde(rename = "p99")]
-    P99,
+    P99 "p99";
     /// One in 1,000 takes longer.
-    #[serde(rename = "p99.9")]
-    P999,
+    P999 "p99.9";
     /// One in 10,000 takes longer.
-    #[serde(rename = "p99.99")]
-    P9999,
+    P9999 "p99.99";
     /// The longest.
-    #[serde(rename = "worst")]
-    Worst,
+    Worst "worst";
     /// Minor page faults, of all operations together: the median over turns.
-    #[serde(rename = "faults")]
-    Faults,
+    Faults "faults";
     /// Chunks of closed epochs that had no value, in percent.
-    #[serde(rename = "recycled %")]
-    Recycled,
+    Recycled "recycled %";
     /// Chunks of closed epochs that had some, in percent.
-    #[serde(rename = "pinned %")]
-    Pinned,
+    Pinned "pinned %";
     /// Memory at the end, in KiB.
-    #[serde(rename = "KiB")]
-    Memory,
+    Memory "KiB";
     /// By how much memory has grown since warm-up, in percent.
-    #[serde(rename = "drift %")]
-    Drift,
+    Drift "drift %";
     /// By how much the resident set has grown since warm-up, in percent.
-    #[serde(rename = "RSS growth %")]
-    Growth,
+    Growth "RSS growth %";
     /// What of the bytes given back is still resident, in percent.
-    #[serde(rename = "still resident %")]
-    Resident,
+    Resident "still resident %";
     /// How far a rate is from the expected one, in standard deviations.
-    #[serde(rename = "sigmas off")]
-    Sigmas,
+    Sigmas "sigmas off";
     /// Chunks more than there should be.
-    #[serde(rename = "chunks too many")]
-    Chunks,
+    Chunks "chunks too many";
 }
 
 /// What the turns of a run gave of one row.
@@ -134,30 +136,6 @@ pub struct Figures {
 }
 
 impl Metric {
-    /// As it stands in tables.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Metric::Ticks => "ticks",
-            Metric::P50 => "p50",
-            Metric::P90 => "p90",
-            Metric::P95 => "p95",
-            Metric::P99 => "p99",
-            Metric::P999 => "p99.9",
-            Metric::P9999 => "p99.99",
-            Metric::Worst => "worst",
-            Metric::Faults => "faults",
-            Metric::Recycled => "recycled %",
-            Metric::Pinned => "pinned %",
-            Metric::Memory => "KiB",
-            Metric::Drift => "drift %",
-            Metric::Growth => "RSS growth %",
-            Metric::Resident => "still resident %",
-            Metric::Sigmas => "sigmas off",
-            Metric::Chunks => "chunks too many",
-        }
-    }
-
     /// Those that a turn finds out itself; no machine's noise is in them, so a bench fails
     /// where one of them misses its goal.
     pub const FACTS: [Metric; 8] = [
@@ -242,16 +220,42 @@ pub struct Case<'a> {
     pub live: usize,
 }
 
+impl<'a> Case<'a> {
+    /// Values of so many bytes, so many of them live.
+    #[must_use]
+    pub const fn of(bench: &'a str, row: &'a str, bytes: usize, live: usize) -> Self {
+        Case {
+            bench,
+            row,
+            bytes,
+            live,
+        }
+    }
+
+    /// The row, and the size of a value.
+    #[must_use]
+    pub fn by_bytes(&self) -> String {
+        format!("{}, {} B", self.row, self.bytes)
+    }
+}
+
+/// What a figure is divided by.
+pub struct Limit<'a> {
+    /// The subject that it is of.
+    pub subject: &'a str,
+    /// Which of its figures.
+    pub metric: Metric,
+    /// Core cycles that are added to it.
+    pub plus_cycles: f64,
+    /// What is taken off both sides: the same figure of this subject.
+    pub less: Option<&'a str>,
+}
+
 impl Row {
     /// The case it belongs to.
     #[must_use]
     pub fn case(&self) -> Case<'_> {
-        Case {
-            bench: &self.bench,
-            row: &self.row,
-            bytes: self.bytes,
-            live: self.live,
-        }
+        Case::of(&self.bench, &self.row, self.bytes, self.live)
     }
 }
 
@@ -284,17 +288,54 @@ impl Record {
         cases
     }
 
+    /// The cases of some rows of a bench, in the order of these and of the sizes of values.
+    #[must_use]
+    pub fn cases_of<'a>(&'a self, bench: &str, rows: &[&str]) -> Vec<Case<'a>> {
+        let mut cases = self.cases(bench);
+        cases.retain(|case| rows.contains(&case.row));
+        cases.sort_by_key(|case| (rows.iter().position(|row| *row == case.row), case.bytes));
+        cases
+    }
+
+    /// The subjects of some cases, in the order in which they were measured.
+    #[must_use]
+    pub fn subjects<'a>(&'a self, cases: &[Case<'_>]) -> Vec<&'a str> {
+        let mut subjects: Vec<&str> = Vec::new();
+        for row in self.rows.iter().filter(|row| cases.contains(&row.case())) {
+            if !subjects.contains(&&*row.subject) {
+                subjects.push(&row.subject);
+            }
+        }
+        subjects
+    }
+
     /// The rows of a subject in a case, one a run.
     pub fn rows_of(&self, case: Case<'_>, subject: &str) -> impl Iterator<Item = &Row> {
         let rows = self.rows.iter();
         rows.filter(move |row| row.case() == case && row.subject == subject)
     }
 
+    /// The values of a metric, one a run; none where it was not measured.
+    pub fn values(
+        &self,
+        case: Case<'_>,
+        subject: &str,
+        metric: Metric,
+    ) -> impl Iterator<Item = f64> {
+        let rows = self.rows_of(case, subject);
+        rows.filter_map(move |row| row.values.get(&metric).copied())
+    }
+
     /// A metric over all runs; `None` where it was not measured.
     #[must_use]
     pub fn value(&self, case: Case<'_>, subject: &str, metric: Metric) -> Option<f64> {
-        let rows = self.rows_of(case, subject);
-        metric.over_runs(rows.filter_map(|row| row.values.get(&metric).copied()))
+        metric.over_runs(self.values(case, subject, metric))
+    }
+
+    /// The same in nanoseconds.
+    #[must_use]
+    pub fn ns(&self, case: Case<'_>, subject: &str, metric: Metric) -> Option<f64> {
+        Some(self.value(case, subject, metric)? / self.bench(case.bench)?.ticks_per_ns)
     }
 
     /// The core cycles of an operation: the median over runs.
@@ -304,71 +345,67 @@ impl Record {
         median(self.rows_of(case, subject).filter_map(of))
     }
 
-    /// The ratio of one subject's metric to another's plus some core cycles, in
-    /// the same run; over runs as [`Metric::over_runs`].
+    /// The ratio of one subject's metric to a limit in the same run; over runs the median. Of the
+    /// worst that of the two values.
+    #[must_use]
+    pub fn ratio_to(
+        &self,
+        case: Case<'_>,
+        (subject, metric): (&str, Metric),
+        limit: &Limit<'_>,
+    ) -> Option<f64> {
+        if metric == Metric::Worst {
+            let limit = self.value(case, limit.subject, limit.metric)?;
+            return Some(self.value(case, subject, metric)? / limit);
+        }
+        median(self.rows_of(case, subject).filter_map(|row| {
+            let of = |subject: &str| {
+                let other = self.rows_of(case, subject).find(|it| it.run == row.run)?;
+                Some((*other.values.get(&limit.metric)?, other.ticks_per_cycle))
+            };
+            let (value, ticks_per_cycle) = of(limit.subject)?;
+            let less = limit.less.map_or(Some(0.0), |less| Some(of(less)?.0))?;
+            let most = value + limit.plus_cycles * ticks_per_cycle - less;
+            Some((row.values.get(&metric)? - less) / most)
+        }))
+    }
+
+    /// The ratio of one subject's metric to the same of another.
     #[must_use]
     pub fn ratio(
         &self,
         case: Case<'_>,
-        (subject, metric): (&str, Metric),
-        (reference, of, cycles): (&str, Metric, f64),
+        metric: Metric,
+        subject: &str,
+        reference: &str,
     ) -> Option<f64> {
-        if metric == Metric::Worst {
-            let value = |subject, metric| self.value(case, subject, metric);
-            return Some(value(subject, metric)? / value(reference, of)?);
-        }
-        median(self.rows_of(case, subject).filter_map(|row| {
-            let mut others = self.rows_of(case, reference);
-            let other = others.find(|other| other.run == row.run)?;
-            let limit = other.values.get(&of)? + cycles * other.ticks_per_cycle;
-            Some(row.values.get(&metric)? / limit)
-        }))
-    }
-
-    /// As [`ratio`](Self::ratio), of what both take more than a third subject by the second's
-    /// metric.
-    #[must_use]
-    pub fn ratio_less(
-        &self,
-        case: Case<'_>,
-        (subject, metric): (&str, Metric),
-        (reference, of): (&str, Metric),
-        less: &str,
-    ) -> Option<f64> {
-        median(self.rows_of(case, subject).filter_map(|row| {
-            let value = |subject: &str| {
-                let mut others = self.rows_of(case, subject);
-                others.find(|other| other.run == row.run)?.values.get(&of)
-            };
-            let less = value(less)?;
-            Some((row.values.get(&metric)? - less) / (value(reference)? - less))
-        }))
+        let limit = Limit {
+            subject: reference,
+            metric,
+            plus_cycles: 0.0,
+            less: None,
+        };
+        self.ratio_to(case, (subject, metric), &limit)
     }
 
     /// The ratio of the ticks of one subject to another's.
     #[must_use]
     pub fn ticks_ratio(&self, case: Case<'_>, subject: &str, reference: &str) -> Option<f64> {
-        let ticks = Metric::Ticks;
-        self.ratio(case, (subject, ticks), (reference, ticks, 0.0))
+        self.ratio(case, Metric::Ticks, subject, reference)
     }
 
     /// Puts `measured` in: in place of the same rows, and of all rows of its
     /// benches that another commit gave.
     pub fn add(&mut self, measured: Record) {
-        let other = |bench: &Bench| {
-            let of_now = measured.bench(&bench.bench);
-            of_now.is_some_and(|of_now| of_now.commit != bench.commit)
+        let benches = &self.benches;
+        let is_outdated = |bench: &str| {
+            let before = benches.iter().find(|it| it.bench == bench);
+            let pair = before.zip(measured.bench(bench));
+            pair.is_some_and(|(before, now)| before.commit != now.commit)
         };
-        let outdated: Vec<_> = self
-            .benches
-            .iter()
-            .filter(|it| other(it))
-            .cloned()
-            .collect();
         self.rows.retain(|row| {
             let same = |it: &Row| it.case() == row.case() && it.subject == row.subject;
-            !outdated.iter().any(|bench| bench.bench == row.bench)
-                && !measured.rows.iter().any(same)
+            !is_outdated(&row.bench) && !measured.rows.iter().any(same)
         });
         self.benches
             .retain(|it| measured.bench(&it.bench).is_none());
@@ -441,6 +478,35 @@ impl Record {
         let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
         serde_json::from_str(&text).map_err(|error| failed(&error))
+    }
+
+    /// Every bench that is kept, each in the record that was written last, by the day in its name:
+    /// the names of the files and the records, the newest first.
+    ///
+    /// # Errors
+    ///
+    /// If one cannot be read.
+    pub fn newest_of_each_bench() -> Result<Vec<(String, Self)>, String> {
+        let directory = Self::directory();
+        let files = std::fs::read_dir(&directory)
+            .map_err(|error| format!("{}: {error}", directory.display()))?;
+        let mut names: Vec<String> = files
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter(|name| name.starts_with(|it: char| it.is_ascii_digit()))
+            .filter(|name| name.ends_with(".json"))
+            .collect();
+        names.sort();
+        let (mut newest, mut seen) = (Vec::new(), Vec::new());
+        for name in names.into_iter().rev() {
+            let mut record = Self::read(&directory.join(&name))?;
+            record.benches.retain(|it| !seen.contains(&it.bench));
+            record.rows.retain(|it| !seen.contains(&it.bench));
+            seen.extend(record.benches.iter().map(|it| it.bench.clone()));
+            if !record.benches.is_empty() {
+                newest.push((name, record));
+            }
+        }
+        Ok(newest)
     }
 
     /// A line for each row: fit to be compared, and not longer than need be.
@@ -523,10 +589,18 @@ mod tests {
         assert_eq!(record.ticks_ratio(case, "ours", "slab"), Some(0.5));
         assert_eq!(record.ticks_ratio(case, "ours", "Box"), None);
         assert_eq!(record.cycles(case, "ours"), Some(2.0));
-        let (ours, limit) = (("ours", Metric::Ticks), ("slab", Metric::Ticks, 4.0));
-        assert_eq!(record.ratio(case, ours, limit), Some(0.25));
-        let slab = ("slab", Metric::Ticks);
-        assert_eq!(record.ratio_less(case, slab, ours, "Box"), None);
+        let ratio = |plus_cycles, less| {
+            let limit = Limit {
+                subject: "slab",
+                metric: Metric::Ticks,
+                plus_cycles,
+                less,
+            };
+            record.ratio_to(case, ("ours", Metric::Ticks), &limit)
+        };
+        assert_eq!(ratio(4.0, None), Some(0.25));
+        assert_eq!(ratio(0.0, Some("ours")), Some(0.0));
+        assert_eq!(ratio(0.0, Some("Box")), None);
     }
 
     #[test]

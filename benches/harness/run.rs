@@ -7,13 +7,13 @@
 //! the caches, or has to map again, what the same other one has left. What is quoted is
 //! the median over turns of the mean of a turn.
 
-use std::io::Write;
 use std::process::{Command, ExitCode};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use serde::{Deserialize, Serialize};
 
 use crate::arguments::Arguments;
 use crate::clock::{self, CoreClock};
@@ -63,6 +63,7 @@ pub struct Results {
 }
 
 /// Rows that are measured in one go, on all their subjects.
+#[derive(Clone)]
 pub struct Case {
     /// The rows, in the order in which a turn gives them.
     pub rows: Vec<&'static str>,
@@ -85,12 +86,43 @@ pub struct Entry {
     pub turn: fn(Setting) -> Turn,
 }
 
+impl Case {
+    /// Rows that all these subjects have.
+    #[must_use]
+    pub fn of(
+        rows: &[&'static str],
+        turns: usize,
+        columns: &'static [Column],
+        entries: Vec<Entry>,
+    ) -> Self {
+        Case {
+            rows: rows.to_vec(),
+            turns,
+            columns,
+            entries,
+        }
+    }
+}
+
+impl Entry {
+    /// One whose turns check their answers.
+    #[must_use]
+    pub fn of(subject: &'static str, turn: fn(Setting) -> Turn) -> Self {
+        Entry {
+            subject,
+            check: || Ok(()),
+            turn,
+        }
+    }
+}
+
 /// What one turn gave, for each row of the case; nothing of a row that the subject
 /// cannot do.
+#[derive(Serialize, Deserialize)]
 pub struct Turn(pub Vec<Measured>);
 
 /// What one turn gave of a row.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Measured {
     /// The ticks of an operation, one figure for each stretch that was timed.
     pub ticks: Vec<f64>,
@@ -122,40 +154,6 @@ impl Measured {
     }
 }
 
-/// As one process writes it for another: how many there are of each kind, and these.
-impl Measured {
-    fn to_words(&self) -> impl Iterator<Item = u64> + '_ {
-        let head = [
-            self.ticks.len() as u64,
-            self.faults.unwrap_or(NOT_COUNTED),
-            self.facts.len() as u64,
-            self.memory.len() as u64,
-        ];
-        let ticks = self.ticks.iter().map(|it| it.to_bits());
-        let facts = self.facts.iter().flat_map(|&(metric, value)| {
-            let place = Metric::FACTS.iter().position(|it| *it == metric);
-            [place.expect("a fact") as u64, value.to_bits()]
-        });
-        let memory = self.memory.iter().copied();
-        head.into_iter().chain(ticks).chain(facts).chain(memory)
-    }
-
-    fn from_words(words: &mut impl Iterator<Item = u64>) -> Option<Self> {
-        let ticks = words.next()?;
-        let (faults, facts, memory) = (words.next()?, words.next()?, words.next()?);
-        let mut some = |count: u64| words.by_ref().take(count as usize).collect::<Vec<u64>>();
-        let ticks = some(ticks);
-        let pairs = some(2 * facts);
-        let fact = |pair: &[u64]| (Metric::FACTS[pair[0] as usize], f64::from_bits(pair[1]));
-        Some(Measured {
-            ticks: ticks.into_iter().map(f64::from_bits).collect(),
-            faults: (faults != NOT_COUNTED).then_some(faults),
-            facts: pairs.chunks_exact(2).map(fact).collect(),
-            memory: some(memory),
-        })
-    }
-}
-
 impl From<Vec<f64>> for Measured {
     fn from(ticks: Vec<f64>) -> Self {
         Measured {
@@ -171,21 +169,33 @@ impl From<Vec<f64>> for Turn {
     }
 }
 
-impl<const ROWS: usize> From<[Measured; ROWS]> for Turn {
-    fn from(rows: [Measured; ROWS]) -> Self {
-        Turn(rows.into())
+impl<M: Into<Measured>, const ROWS: usize> From<[M; ROWS]> for Turn {
+    fn from(rows: [M; ROWS]) -> Self {
+        Turn(rows.map(M::into).into())
     }
 }
 
-/// The entries of subjects by name: `entries!(u64, get_random: SlabCrate SlotMap)`.
+/// The entries of subjects by name: `entries!(u64, growing: SlabCrate Plain; paced: SlotMap)`.
 #[macro_export]
 macro_rules! entries {
-    ($value:ty, $turn:ident: $($subject:ident)*) => {
-        vec![$($crate::run::Entry {
+    ($value:ty, $($turn:ident: $($subject:ident)*);*) => {
+        vec![$($($crate::run::Entry {
             subject: <$subject<$value> as $crate::Subject<$value>>::NAME,
             check: $crate::model::check::<$value, $subject<$value>>,
             turn: |setting| $turn::<$value, $subject<$value>>(setting).into(),
-        }),*]
+        }),*),*]
+    };
+}
+
+/// The entries of subjects of a role, of a function with the subject and what else it takes:
+/// `entries_of!(Share, clone_drop[true]: Buf, Bytes)`. Its turns check their answers.
+#[macro_export]
+macro_rules! entries_of {
+    ($role:path, $turn:ident $more:tt: $($subject:ty),*) => {
+        vec![$($crate::entries_of!(@ $subject, $role, $turn $more)),*]
+    };
+    (@ $subject:ty, $role:path, $turn:ident[$($more:tt)*]) => {
+        $crate::run::Entry::of(<$subject as $role>::NAME, $turn::<$subject, $($more)*>)
     };
 }
 
@@ -475,14 +485,13 @@ impl Plan {
             text.push(tables(record));
             return text.join("\n\n");
         }
+        let runs = match runs {
+            1 => String::new(),
+            runs => format!(", {runs} runs"),
+        };
         for case in record.cases(self.bench) {
             let (row, bytes) = (case.row, case.bytes);
             let live = table::thousands(case.live);
-            let runs = if runs > 1 {
-                format!(", {runs} runs")
-            } else {
-                String::new()
-            };
             let of_row = |it: &&Planned| it.case.rows.contains(&row);
             let columns = planned
                 .iter()
@@ -505,13 +514,8 @@ impl Plan {
         (entry.check)()?;
         // The process pins itself in the turn, once its container is there: what
         // the turn needs of the clock it measures itself.
-        let Turn(rows) = (entry.turn)(setting(it.live, 0, arguments.turn));
-        let mut bytes = Vec::new();
-        for row in rows {
-            bytes.extend(row.to_words().flat_map(u64::to_le_bytes));
-        }
-        let mut out = std::io::stdout();
-        out.write_all(&bytes).map_err(|error| error.to_string())
+        let turn = (entry.turn)(setting(it.live, 0, arguments.turn));
+        serde_json::to_writer(std::io::stdout(), &turn).map_err(|error| error.to_string())
     }
 }
 
@@ -552,41 +556,28 @@ fn setting(live: usize, overhead: u64, turn: usize) -> Setting {
 /// to know it before it parses its arguments.
 pub const ROW: &std::ffi::CStr = c"FLATSLAB_ROW";
 
-/// Stands for the page faults of a row in which they were not counted.
-const NOT_COUNTED: u64 = u64::MAX;
-
 fn sorted(mut ticks: Vec<f64>) -> Vec<f64> {
     ticks.sort_unstable_by(f64::total_cmp);
     ticks
 }
 
-/// A turn of a case, in another process, which writes the words of each row.
+/// A turn of a case, in another process, which writes what it gave.
 fn in_a_process_of_its_own(it: &Planned, entry: &Entry, turn: usize) -> Result<Turn, String> {
     let failed = |what: &str| format!("{}, {} bytes: {what}", entry.subject, it.bytes);
     let program = std::env::current_exe().map_err(|error| failed(&error.to_string()))?;
+    let number = |option: &str, number: usize| [option.to_owned(), number.to_string()];
     let output = Command::new(program)
         .args(["--child", "--subject", entry.subject, it.case.rows[0]])
-        .args([
-            "--bytes",
-            &it.bytes.to_string(),
-            "--live",
-            &it.live.to_string(),
-        ])
-        .args(["--turn", &turn.to_string()])
+        .args(number("--bytes", it.bytes))
+        .args(number("--live", it.live))
+        .args(number("--turn", turn))
         .env(ROW.to_str().expect("ASCII"), it.case.rows[0])
         .output()
         .map_err(|error| failed(&error.to_string()))?;
     if !output.status.success() {
         return Err(failed(&String::from_utf8_lossy(&output.stderr)));
     }
-    let words = output.stdout.chunks_exact(size_of::<u64>());
-    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
-    let mut words = words.map(word);
-    let mut rows = Vec::new();
-    while let Some(row) = Measured::from_words(&mut words) {
-        rows.push(row);
-    }
-    Ok(Turn(rows))
+    serde_json::from_slice(&output.stdout).map_err(|error| failed(&error.to_string()))
 }
 
 /// Stretch by stretch, so that what hits a process now and then does not hide
@@ -602,30 +593,5 @@ fn keep_the_lowest(rows: &mut [Row]) {
                 *worst = other.min(*worst);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_process_writes_another_reads() {
-        let rows = [
-            Measured::from(vec![1.5, 2.5]),
-            Measured::faults(7),
-            Measured {
-                memory: vec![1, 2, 3],
-                ..Measured::facts(&[(Metric::Recycled, 99.5), (Metric::Chunks, 0.0)])
-            },
-        ];
-        let words: Vec<u64> = rows.iter().flat_map(Measured::to_words).collect();
-        let mut words = words.into_iter();
-        for row in &rows {
-            let read = Measured::from_words(&mut words).expect("a row");
-            assert_eq!((&read.ticks, read.faults), (&row.ticks, row.faults));
-            assert_eq!((&read.facts, &read.memory), (&row.facts, &row.memory));
-        }
-        assert!(Measured::from_words(&mut words).is_none());
     }
 }

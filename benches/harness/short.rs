@@ -1,16 +1,33 @@
 //! The short tables, for the terminal and for BENCHMARKS.md: of each family the rows that decide.
+//! Which these are is data (`benches/tables.json`); this file knows how they are shown.
 
-use crate::first_touch::FAULTS;
-use crate::operation::GET_AHEAD;
-use crate::record::{Case, Metric, Record};
-use crate::table::{self, NOTHING};
-use crate::{arena, bytes, epoch, growth, lives, slowest, threads};
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::record::Metric::{self, Faults, P50, P999, Ticks};
+use crate::record::{Case, Record};
+use crate::table::{self, NOTHING, Ratios, figure, line, named};
+use crate::{arena, epoch, growth, lives, slowest, threads};
 
 /// A table: its name as a marker of BENCHMARKS.md, what it shows, and itself.
 pub type Section = (&'static str, &'static str, String);
 
-/// The number of live values of most tables.
-const USUAL: usize = 8192;
+/// What the file has. A `why` in it is for its readers alone.
+#[derive(Deserialize)]
+struct Tables {
+    slabs: Vec<OfSlabs>,
+    by_subject: Vec<BySubject>,
+    duels: Vec<Duels>,
+    /// Of each line ours, what stands behind a lock, the row, and the bytes of a value.
+    across_threads: Vec<(String, String, String, usize)>,
+    readme: Readme,
+    readme_growth: BySubject,
+}
+
+static TABLES: LazyLock<Tables> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("../tables.json")).expect("what the types here say")
+});
 
 /// The tables of a bench that the record has figures for.
 #[must_use]
@@ -18,378 +35,119 @@ pub fn sections(record: &Record, bench: &str) -> Vec<Section> {
     if record.bench(bench).is_none() {
         return Vec::new();
     }
-    let slabs = |subjects| operations(record, "slab", &OPERATIONS, &WALKS, subjects);
     match bench {
-        "cycles" => vec![
-            (
-                "slabs",
-                "Slabs: `slab` in core cycles, the others as ratios to it",
-                slabs(&SLABS),
-            ),
-            (
-                "key slabs",
-                "Key slabs: `slab` in core cycles, the others as ratios to it",
-                slabs(&KEY_SLABS),
-            ),
-            (
-                "the pool",
-                "Pools: an unchecked pool of bare cells in core cycles, the others as ratios to it",
-                operations(record, "floor, bare", &OPERATIONS, &[], &POOLS),
-            ),
-        ],
-        growth::BENCH => vec![("growth", "Two million insertions", growth_tables(record))],
+        "cycles" => TABLES.slabs.iter().map(|it| it.section(record)).collect(),
         lives::BENCH => vec![(
             "lives",
             "Whole lives, and many values at once",
             lives::tables(record, &[64]),
         )],
-        "malloc" => vec![("malloc", "A million orders", malloc(record))],
-        "pages" => vec![("pages", "Kinds of pages", pages(record))],
         "arena" => {
             let rows = [ARENAS, &arena::WARM[1..4]].concat();
             let table = arena::in_short(record, &rows).unwrap_or_default();
             vec![("arenas", "Arenas: the fastest library is 1.00", table)]
         }
-        bytes::BENCH => vec![("bytes", "Byte buffers", duels(record, bytes::BENCH, &BYTES))],
-        epoch::BENCH => vec![(
-            "epochs",
-            "Epoch slabs",
-            duels(record, epoch::BENCH, &EPOCHS),
-        )],
         threads::BENCH => vec![("threads", "Across threads", across_threads(record))],
         slowest::BENCH => vec![(
             "the slowest",
             "The slowest single operations",
             slowest::in_short(record),
         )],
-        INTRUSIVE => vec![(
-            "intrusive",
-            "Linked values: time of one value of 64 bytes",
-            linked(record),
-        )],
-        OBJECTS => vec![(
-            "objects",
-            "Trait objects: time of one step",
-            objects(record),
-        )],
-        HEAPS => vec![(
-            "heaps",
-            "Queues of jobs by time: time of one step",
-            heaps(record),
-        )],
-        CHECKPOINTS => vec![(
-            "checkpoints",
-            "Frames that are saved: 16,384 values of 64 bytes",
-            saved(record),
-        )],
-        REGISTERED => vec![(
-            "registered",
-            "Direct reads by io_uring: time of one read, in batches of 16",
-            direct_reads(record),
-        )],
-        _ => Vec::new(),
+        _ => {
+            let duels = TABLES.duels.iter().filter(|it| it.bench == bench);
+            let duels = duels.map(|it| (&*it.name, &*it.title, it.table(record)));
+            duels.chain(by_subject(record, bench)).collect()
+        }
     }
 }
 
-const OBJECTS: &str = "objects";
+/// The number of live values of most tables.
+const USUAL: usize = 8192;
 
-/// Queues of trait objects, small ones and large ones.
-fn objects(record: &Record) -> String {
-    let of = |live| of_bench(OBJECTS, "ADD, CALL, DROP", (live, 64));
-    let columns = [
-        ("64 objects", of(1 << 6), Metric::Ticks),
-        ("8,192 objects", of(1 << 13), Metric::Ticks),
-    ];
-    let subjects = ["Box<dyn>", "DynSlotBox<dyn>", "PoolBox<dyn>"];
-    by_subject(record, "", &subjects, &columns)
+/// Operations on slabs: core cycles of one subject, and of the others the ratios to it.
+#[derive(Deserialize)]
+struct OfSlabs {
+    name: String,
+    title: String,
+    base: String,
+    /// The rows, and the sizes of the values.
+    rows: Vec<(String, usize)>,
+    subjects: Vec<String>,
 }
 
-const HEAPS: &str = "heaps";
-
-/// Queues of jobs whose times change, small ones and large ones.
-fn heaps(record: &Record) -> String {
-    let of = |row, live| of_bench(HEAPS, row, (live, 8));
-    let columns = [
-        ("1,024 jobs", of("POP, PUSH", 1 << 10)),
-        ("1 move", of("1 MOVE, POP, PUSH", 1 << 10)),
-        ("8 moves", of("8 MOVES, POP, PUSH", 1 << 10)),
-        ("65,536 jobs", of("POP, PUSH", 1 << 16)),
-        ("1 move", of("1 MOVE, POP, PUSH", 1 << 16)),
-        ("8 moves", of("8 MOVES, POP, PUSH", 1 << 16)),
-    ];
-    let columns = columns.map(|(name, case)| (name, case, Metric::Ticks));
-    let subjects = [
-        "BinaryHeap, outdated entries",
-        "priority-queue",
-        "pairing heap in a KeySlab",
-    ];
-    by_subject(record, "", &subjects, &columns)
+impl OfSlabs {
+    fn section(&'static self, record: &Record) -> Section {
+        let cases = self.rows.iter();
+        let cases = cases.map(|(row, bytes)| Case::of("cycles", row, *bytes, USUAL));
+        let cases: Vec<Case<'_>> = cases.collect();
+        let ratios = Ratios {
+            title: &format!("time / that of {}", table::prose(&self.base)),
+            base: &self.base,
+            unit: ("cycles", true),
+            subjects: named(&self.subjects.iter().map(String::as_str).collect::<Vec<_>>()),
+        };
+        let table = ratios.of(record, &cases, |case| case.by_bytes());
+        (&self.name, &self.title, table.unwrap_or_default())
+    }
 }
 
-const INTRUSIVE: &str = "intrusive";
-const CHECKPOINTS: &str = "checkpoints";
+/// A column: its name, the row and the figure that it shows, the bytes of a value, and how many are
+/// live.
+type Shown = (String, String, Metric, usize, usize);
 
-/// Queues of linked values, small ones and large ones.
-fn linked(record: &Record) -> String {
-    let of = |row, live| of_bench(INTRUSIVE, row, (live, 64));
-    let columns = [
-        ("insert, 8,192 live", of("INSERT at the end", 1 << 13)),
-        ("cancel", of("CANCEL in the middle", 1 << 13)),
-        ("walk", of("WALK", 1 << 13)),
-        ("insert, 1 Mi live", of("INSERT at the end", 1 << 20)),
-        ("cancel", of("CANCEL in the middle", 1 << 20)),
-        ("walk", of("WALK", 1 << 20)),
-    ];
-    let columns = columns.map(|(name, case)| (name, case, Metric::Ticks));
-    let subjects = [
-        "Box, linked",
-        "SlotBox, linked",
-        "PoolBox, linked",
-        "BoundedSlab, by key",
-        "KeySlab, by key",
-    ];
-    by_subject(record, "", &subjects, &columns)
+/// A table with a line for each subject.
+#[derive(Deserialize)]
+struct BySubject {
+    bench: String,
+    /// Its name; one after the other have the same if they are shown together.
+    name: String,
+    title: String,
+    label: String,
+    subjects: Vec<String>,
+    columns: Vec<Shown>,
 }
 
-/// Frames that change a part of the values.
-fn saved(record: &Record) -> String {
-    let of = |row| of_bench(CHECKPOINTS, row, (1 << 14, 64));
-    let columns = [
-        ("saved, 1 % changed", of("FRAME 1 %")),
-        ("10 %", of("FRAME 10 %")),
-        ("33 %", of("FRAME 33 %")),
-        ("all", of("FRAME 100 %")),
-        ("saved and undone, 1 %", of("ROLLBACK 1 %")),
-        ("10 %", of("ROLLBACK 10 %")),
-        ("33 %", of("ROLLBACK 33 %")),
-        ("all", of("ROLLBACK 100 %")),
-    ];
-    let columns = columns.map(|(name, case)| (name, case, Metric::Ticks));
-    let subjects = [
-        "CheckpointSlab",
-        "KeySlab, clone_from",
-        "KeySlab, clone",
-        "KeySlab, postcard",
-        "KeySlab, not saved",
-    ];
-    by_subject(record, "", &subjects, &columns)
-}
-
-const REGISTERED: &str = "registered";
-
-/// Reads from a disk into buffers, small ones and large ones.
-fn direct_reads(record: &Record) -> String {
-    let of = |row, bytes| of_bench(REGISTERED, row, (1 << 8, bytes));
-    let columns = [
-        ("submit, 4 KiB", of("SUBMIT", 4 << 10)),
-        ("16 KiB", of("SUBMIT", 16 << 10)),
-        ("128 KiB", of("SUBMIT", 128 << 10)),
-        ("until read, 4 KiB", of("READ", 4 << 10)),
-        ("16 KiB", of("READ", 16 << 10)),
-        ("128 KiB", of("READ", 128 << 10)),
-    ];
-    let columns = columns.map(|(name, case)| (name, case, Metric::Ticks));
-    let subjects = ["Vec of pages", "ByteArena", "ByteArena, registered"];
-    by_subject(record, "", &subjects, &columns)
-}
-
-const OPERATIONS: [&str; 5] = [
-    "INSERT steady",
-    "GET random",
-    "REMOVE random",
-    "CHURN LIFO",
-    "CHURN random",
-];
-/// On values of 64 bytes.
-const LARGER: [&str; 3] = ["GET random", "REMOVE random", "CHURN LIFO, copied"];
-const WALKS: [&str; 1] = ["ITERATE mut"];
-
-const SLABS: [&str; 6] = [
-    "BoundedSlab, Slot",
-    "BoundedSlab, Key",
-    "Slab, Slot",
-    "Slab, Key",
-    "floor, stamped",
-    "Box, malloc",
-];
-const KEY_SLABS: [&str; 5] = [
-    "BoundedKeySlab",
-    "KeySlab",
-    "BoundedKeySlab, GenKey",
-    "KeySlab, GenKey",
-    "slotmap",
-];
-const POOLS: [&str; 5] = [
-    "Pool, PoolBox",
-    "Pool, storage",
-    "nexus-slab bounded",
-    "BoundedSlab, Slot",
-    "Box, malloc",
-];
-
-/// Core cycles of one subject, and of the others the ratios to it: operations on values of 8
-/// bytes, some on 64 bytes, and walks.
-fn operations(
-    record: &Record,
-    base: &str,
-    operations: &[&'static str],
-    walks: &[&'static str],
-    subjects: &[&str],
-) -> String {
-    let of = |rows: &[&'static str], bytes| {
-        let cases = rows.iter().map(|row| case(row, USUAL, bytes));
-        cases.collect::<Vec<_>>()
-    };
-    let cases = [of(operations, 8), of(&LARGER, 64), of(walks, 8)].concat();
-    let row = |case: &Case<'_>| {
-        let cycles = record.cycles(*case, base)?;
-        let ratio = |subject: &&str| figure(record.ticks_ratio(*case, subject, base), 2);
-        let head = [by_bytes(*case), format!("{cycles:.1}")];
-        Some(head.into_iter().chain(subjects.iter().map(ratio)).collect())
-    };
-    let rows: Vec<Vec<String>> = cases.iter().filter_map(row).collect();
-    let base = table::prose(base);
-    let mut head = vec![format!("time / that of {base}"), format!("{base}, cycles")];
-    head.extend(subjects.iter().map(|it| table::prose(it)));
-    table::markdown(&head, &rows)
+/// The tables of a bench.
+fn by_subject(record: &Record, bench: &str) -> Vec<Section> {
+    let mut sections: Vec<Section> = Vec::new();
+    for it in TABLES.by_subject.iter().filter(|it| it.bench == bench) {
+        let table = it.table(record).unwrap_or_default();
+        match sections.last_mut() {
+            Some(last) if last.0 == it.name => last.2 += &format!("\n\n{table}"),
+            _ => sections.push((&it.name, &it.title, table)),
+        }
+    }
+    sections
 }
 
 /// The time of a metric.
 fn nanoseconds(record: &Record, case: Case<'_>, subject: &str, metric: Metric) -> String {
-    let ticks = record.value(case, subject, metric);
-    let ticks_per_ns = record.bench(case.bench).map_or(1.0, |it| it.ticks_per_ns);
-    ticks.map_or_else(|| NOTHING.to_owned(), |it| table::time(it / ticks_per_ns))
+    let ns = record.ns(case, subject, metric);
+    ns.map_or(NOTHING.to_owned(), table::time)
 }
 
-/// A row for each subject, a column for each metric of a case.
-fn by_subject(
-    record: &Record,
-    label: &str,
-    subjects: &[&str],
-    columns: &[(&str, Case<'_>, Metric)],
-) -> String {
-    let row = |subject: &&str| {
-        let mut figures = columns.iter().map(|it| record.value(it.1, subject, it.2));
-        figures.any(|it| it.is_some()).then_some(())?;
-        let cells = columns.iter().map(|(_, case, metric)| match metric {
-            Metric::Faults => {
-                let faults = record.value(*case, subject, *metric);
-                faults.map_or(NOTHING.to_owned(), |it| table::thousands(it as usize))
-            }
-            _ => nanoseconds(record, *case, subject, *metric),
-        });
-        Some([table::prose(subject)].into_iter().chain(cells).collect())
-    };
-    let rows: Vec<Vec<String>> = subjects.iter().filter_map(row).collect();
-    let mut head = vec![label.to_owned()];
-    head.extend(columns.iter().map(|(name, ..)| (*name).to_owned()));
-    table::markdown(&head, &rows)
-}
-
-fn of_bench(
-    bench: &'static str,
-    row: &'static str,
-    (live, bytes): (usize, usize),
-) -> Case<'static> {
-    Case {
-        bench,
-        row,
-        bytes,
-        live,
+impl BySubject {
+    /// Times and numbers of faults.
+    fn table(&self, record: &Record) -> Option<String> {
+        let of = |subject: &String| {
+            let columns = self.columns.iter().map(|(_, row, metric, bytes, live)| {
+                (Case::of(&self.bench, row, *bytes, *live), *metric)
+            });
+            let value = |(case, metric)| record.value(case, subject, metric);
+            columns.clone().find_map(value)?;
+            let cells = columns.map(|(case, metric)| match metric {
+                Faults => value((case, metric)).map_or(NOTHING.to_owned(), thousands),
+                _ => nanoseconds(record, case, subject, metric),
+            });
+            Some(line(table::prose(subject), cells))
+        };
+        let head = line(&self.label, self.columns.iter().map(|it| &it.0));
+        table::markdown(head, self.subjects.iter().filter_map(of))
     }
 }
 
-/// Those that grow, and one that does not: what the machine itself costs.
-const GROWING: [&str; 11] = [
-    "slab",
-    "slotmap",
-    "Vec, push",
-    "Box",
-    "Slab, Slot",
-    "Slab, touch_ahead(0)",
-    "Slab, 8 spare chunks",
-    "KeySlab",
-    "KeySlab, grow_in_place",
-    "nexus-slab unbounded",
-    "BoundedSlab, Slot",
-];
-
-/// The longest insertion by allocator, then percentiles in the running program: values of 64 bytes.
-fn growth_tables(record: &Record) -> String {
-    let of = |row| of_bench(growth::BENCH, row, (2_000_000, 64));
-    let longest = [
-        ("fresh glibc", growth::FRESH),
-        ("running", growth::RUNNING),
-        ("mimalloc", growth::MIMALLOC),
-        ("jemalloc", growth::JEMALLOC),
-    ];
-    let longest = longest.map(|(name, row)| (name, of(row), Metric::Worst));
-    let percentiles = [
-        ("p50", Metric::P50),
-        ("p99", Metric::P99),
-        ("p99.9", Metric::P999),
-        ("p99.99", Metric::P9999),
-    ];
-    let percentiles = percentiles.map(|(name, metric)| (name, of(growth::RUNNING), metric));
-    [
-        by_subject(record, "longest insertion", &GROWING, &longest),
-        by_subject(record, "in a running program", &GROWING, &percentiles),
-    ]
-    .join("\n\n")
-}
-
-fn malloc(record: &Record) -> String {
-    let subjects = [
-        "Pool, PoolBox",
-        "BoundedSlab, Slot",
-        "Slab, Slot",
-        "floor",
-        "floor, stamped",
-        "Box, mimalloc",
-        "Box, malloc",
-    ];
-    let of = |name, row| {
-        let case = of_bench("malloc", row, (1_000_000, 64));
-        (name, case, Metric::Ticks)
-    };
-    let columns = [
-        of("first allocation", "first allocation"),
-        of("allocation", "linear allocation"),
-        of("free, LIFO", "linear free, LIFO"),
-        of("free, FIFO", "linear free, FIFO"),
-        of("churn, LIFO", "hot churn, LIFO (pair)"),
-        of("churn, FIFO", "hot churn, FIFO (pair)"),
-        of("Swiss cheese", "Swiss cheese"),
-    ];
-    by_subject(record, "64 bytes written", &subjects, &columns)
-}
-
-fn pages(record: &Record) -> String {
-    let subjects = [
-        "slab",
-        "slab, transparent",
-        "KeySlab",
-        "KeySlab, transparent",
-        "BoundedSlab, Slot",
-        "BoundedSlab, Slot, transparent",
-        "Slab, Slot",
-        "Slab, Slot, transparent",
-        "Slab, transparent, 64 spare chunks",
-    ];
-    let [.., alone, _, four_ahead] = GET_AHEAD;
-    let [_, fill, ..] = FAULTS;
-    let of = |row, live| of_bench("pages", row, (live, 64));
-    let growth = of_bench("pages", "GROWTH", (2_000_000, 8));
-    let columns = [
-        ("GET of 1 Mi", of(alone, 1 << 20), Metric::P50),
-        ("of 8 Mi", of(alone, 1 << 23), Metric::P50),
-        ("of 8 Mi, 4 ahead", of(four_ahead, 1 << 23), Metric::P50),
-        ("faults in a fill", of(fill, 1 << 20), Metric::Faults),
-        ("growth, p99.9", growth, Metric::P999),
-        ("p99.99", growth, Metric::P9999),
-        ("worst", growth, Metric::Worst),
-    ];
-    by_subject(record, "", &subjects, &columns)
+fn thousands(number: f64) -> String {
+    table::thousands(number.round() as usize)
 }
 
 /// Rows in fresh arenas: of each kind one or two.
@@ -401,280 +159,95 @@ const ARENAS: &[&str] = &[
     "alloc_str_16",
 ];
 
-/// What a duel is told in.
-#[derive(Clone, Copy)]
-enum Unit {
-    Nanoseconds,
-    Cycles,
-    /// As it is.
-    Fact,
+/// Figures of ours next to those of what they are compared with: of each what it is, the row, the
+/// bytes of a value, ours and the other, and the figure.
+#[derive(Deserialize)]
+struct Duels {
+    bench: String,
+    name: String,
+    title: String,
+    duels: Vec<(String, String, usize, String, String, Metric)>,
 }
 
-/// A figure of ours next to that of what it is compared with.
-struct Duel {
-    what: &'static str,
-    row: &'static str,
-    bytes: usize,
-    ours: &'static str,
-    theirs: &'static str,
-    metric: Metric,
-    unit: Unit,
-}
-
-const fn time(
-    what: &'static str,
-    (row, bytes): (&'static str, usize),
-    ours: &'static str,
-    theirs: &'static str,
-) -> Duel {
-    Duel {
-        what,
-        row,
-        bytes,
-        ours,
-        theirs,
-        metric: Metric::Ticks,
-        unit: Unit::Nanoseconds,
-    }
-}
-
-impl Duel {
-    const fn of(self, metric: Metric) -> Self {
-        let unit = match metric {
-            Metric::P50 | Metric::P999 => Unit::Nanoseconds,
-            _ => Unit::Fact,
+impl Duels {
+    fn table(&self, record: &Record) -> String {
+        let of = |(what, row, bytes, ours, theirs, metric): &(_, String, _, String, String, _)| {
+            let (bench, metric): (&str, Metric) = (&self.bench, *metric);
+            let cases = record.cases_of(bench, &[row]);
+            let case = *cases.iter().find(|case| case.bytes == *bytes)?;
+            let shown = |subject: &str| {
+                let figure = match (bench, metric) {
+                    (epoch::BENCH, Ticks) => format!("{:.1}", record.cycles(case, subject)?),
+                    (_, Ticks | P50 | P999) => match record.ns(case, subject, metric)? {
+                        ns @ 100.0.. => thousands(ns),
+                        ns => format!("{ns:.1}"),
+                    },
+                    _ => match record.value(case, subject, metric)? {
+                        value @ 1000.0.. => thousands(value),
+                        value => format!("{value:.1}"),
+                    },
+                };
+                Some(format!("{} {figure}", table::prose(subject)))
+            };
+            let ratio = record.ratio(case, metric, ours, theirs);
+            let ratio = figure(ratio.filter(|it| it.is_finite()), 2);
+            Some(line(what as &String, [shown(ours)?, shown(theirs)?, ratio]))
         };
-        Duel {
-            metric,
-            unit,
-            ..self
-        }
-    }
-
-    const fn in_cycles(self) -> Self {
-        Duel {
-            unit: Unit::Cycles,
-            ..self
-        }
-    }
-
-    fn value(&self, record: &Record, case: Case<'_>, subject: &str) -> Option<String> {
-        let value = record.value(case, subject, self.metric)?;
-        Some(match self.unit {
-            Unit::Nanoseconds => {
-                let ns = value / record.bench(case.bench)?.ticks_per_ns;
-                match ns {
-                    100.0.. => table::thousands(ns.round() as usize),
-                    _ => format!("{ns:.1}"),
-                }
-            }
-            Unit::Cycles => format!("{:.1}", record.cycles(case, subject)?),
-            Unit::Fact if value >= 1000.0 => table::thousands(value.round() as usize),
-            Unit::Fact => format!("{value:.1}"),
-        })
-    }
-
-    fn line(&self, record: &Record, bench: &str) -> Option<Vec<String>> {
-        let cases = record.cases(bench);
-        let of_it = |case: &&Case<'_>| (case.row, case.bytes) == (self.row, self.bytes);
-        let case = *cases.iter().find(of_it)?;
-        let (ours, metric) = ((self.ours, self.metric), self.metric);
-        let ratio = record.ratio(case, ours, (self.theirs, metric, 0.0));
-        let ratio = match ratio.filter(|it| it.is_finite()) {
-            Some(ratio) => format!("{ratio:.2}"),
-            None => NOTHING.to_owned(),
-        };
-        Some(vec![
-            self.what.to_owned(),
-            format!(
-                "{} {}",
-                table::prose(self.ours),
-                self.value(record, case, self.ours)?
-            ),
-            format!(
-                "{} {}",
-                table::prose(self.theirs),
-                self.value(record, case, self.theirs)?
-            ),
-            ratio,
-        ])
+        let head = line("", ["ours", "compared with", "ratio"]);
+        table::markdown(head, self.duels.iter().filter_map(of)).unwrap_or_default()
     }
 }
-
-fn duels(record: &Record, bench: &str, duels: &[Duel]) -> String {
-    let rows = duels.iter().filter_map(|it| it.line(record, bench));
-    let rows: Vec<Vec<String>> = rows.collect();
-    let head = ["", "ours", "compared with", "ratio"];
-    table::markdown(&head.map(str::to_owned), &rows)
-}
-
-const BYTES: [Duel; 7] = {
-    use bytes::{
-        ALLOC, ALLOC_ALL, ALLOC_MIXED, CLONE, DEQUE, FULL, HALF_FULL, OURS, PAIR, RC, RESOLVE,
-        RING, VEC,
-    };
-    [
-        time("clone, drop, ns", (CLONE, 40), OURS, RC),
-        time("allocate, drop, 128 bytes", (ALLOC, 128), OURS, VEC),
-        time(
-            "allocate, drop, 1 to 1,500 bytes",
-            (ALLOC_MIXED, 1500),
-            OURS,
-            VEC,
-        ),
-        time(
-            "1,024 of 128 bytes, dropped at random",
-            (ALLOC_ALL, 128),
-            OURS,
-            VEC,
-        ),
-        time("`resolve` a position", (RESOLVE, 40), OURS, PAIR),
-        time("ring of 64, half full", (HALF_FULL[0], 40), RING, DEQUE),
-        time("ring of 64, full", (FULL[0], 40), RING, DEQUE),
-    ]
-};
-
-const EPOCHS: [Duel; 10] = {
-    use epoch::{
-        APART, BUSY, BYTES, FILLS, HOT, MALLOC, MIMALLOC, MIXED, NEVER, RELEASED, REQUESTS,
-        RESERVED, SLAB, SLOTMAP, SUSTAINED,
-    };
-    let [insert, get, remove, churn] = [
-        (HOT[0], "INSERT steady, cycles"),
-        (HOT[1], "GET random"),
-        (HOT[2], "REMOVE random"),
-        (HOT[3], "CHURN random"),
-    ];
-    [
-        time("sessions, KiB at the end", (BUSY[1], 256), APART, MIXED).of(Metric::Memory),
-        time("chunks recycled, %", (BUSY[1], 256), APART, MIXED).of(Metric::Recycled),
-        time("2,000 cycles, KiB", (SUSTAINED, 128), RELEASED, NEVER).of(Metric::Memory),
-        time("fill, p50, ns", (FILLS[0], 128), RESERVED, MALLOC).of(Metric::P50),
-        time("fill, p99.9, ns", (FILLS[0], 128), RESERVED, MALLOC).of(Metric::P999),
-        time("request, p50, ns", (REQUESTS, 128), BYTES, MIMALLOC).of(Metric::P50),
-        time(insert.1, (insert.0, 8), SLAB, SLOTMAP).in_cycles(),
-        time(get.1, (get.0, 8), SLAB, SLOTMAP).in_cycles(),
-        time(remove.1, (remove.0, 8), SLAB, SLOTMAP).in_cycles(),
-        time(churn.1, (churn.0, 8), SLAB, SLOTMAP).in_cycles(),
-    ]
-};
 
 /// What goes across threads: ours, and what could stand in its place.
 fn across_threads(record: &Record) -> String {
-    use threads::{
-        DEQUE, FULL, GETS_OF_ONE, HALF_FULL, IN_TURNS, LOCKED, MALLOC, MIMALLOC, OLDEST, PLURALITY,
-        REMOVES, RING, SHARDED, SHARED, SLAB, STREAMING, TAKES, UNSHARED,
-    };
-    let rows = [
-        (SLAB, LOCKED, IN_TURNS, 8),
-        (SLAB, LOCKED, IN_TURNS, 64),
-        (SLAB, LOCKED, STREAMING, 8),
-        (SLAB, LOCKED, STREAMING, 64),
-        (SHARED, LOCKED, REMOVES[1], 64),
-        (SHARED, LOCKED, TAKES[1], 64),
-        (SHARED, LOCKED, OLDEST[1], 64),
-        (SHARED, LOCKED, GETS_OF_ONE[1], 8),
-        (RING, DEQUE, HALF_FULL[1], 64),
-        (RING, DEQUE, FULL[1], 64),
-    ];
-    let row = |(ours, locked, row, bytes): &(&str, &str, &'static str, usize)| {
-        let case = of_bench(threads::BENCH, row, (1024, *bytes));
-        let subjects = [ours, SHARDED, PLURALITY, MALLOC, MIMALLOC, locked, UNSHARED];
-        record.value(case, ours, Metric::P50)?;
+    use threads::{BENCH, MALLOC, MIMALLOC, PLURALITY, SHARDED, UNSHARED, above_a_word};
+    let of = |(ours, locked, row, bytes): &(String, String, String, usize)| {
+        let case = Case::of(BENCH, row, *bytes, 1024);
+        record.value(case, ours, P50)?;
         let cell = |subject: &str| {
-            let ns = nanoseconds(record, case, subject, Metric::P50);
-            match threads::above_a_word(record, case, subject) {
+            let ns = nanoseconds(record, case, subject, P50);
+            match above_a_word(record, case, subject) {
                 Some(above) => format!("{ns} ({above:.1})"),
                 None => ns,
             }
         };
-        let cells = subjects.map(cell);
+        let cells = [ours, SHARDED, PLURALITY, MALLOC, MIMALLOC, locked, UNSHARED].map(cell);
         let (_, ours) = ours.rsplit_once(' ').unwrap_or(("", ours));
-        let label = [format!("`{ours}`, {}", by_bytes(case))];
-        Some(label.into_iter().chain(cells).collect())
+        Some(line(format!("`{ours}`, {}", case.by_bytes()), cells))
     };
-    let rows: Vec<Vec<String>> = rows.iter().filter_map(row).collect();
-    let mut head = vec!["ns (less the channel)".to_owned(), "ours".to_owned()];
-    head.extend([SHARDED, PLURALITY, MALLOC, MIMALLOC].map(table::prose));
-    head.extend(["behind a `Mutex`", "not shared"].map(str::to_owned));
-    table::markdown(&head, &rows)
+    let others = [SHARDED, PLURALITY, MALLOC, MIMALLOC].map(table::prose);
+    let last = ["behind a `Mutex`", "not shared"].map(str::to_owned);
+    let head = ["ours".to_owned()].into_iter().chain(others).chain(last);
+    let lines = TABLES.across_threads.iter().filter_map(of);
+    table::markdown(line("ns (less the channel)", head), lines).unwrap_or_default()
 }
 
-/// The operations of the README's table, in the words of people.
-const README: [(&str, &str); 5] = [
-    ("get, at random", "GET random"),
-    ("get_mut, at random", "GET_MUT random"),
-    ("insert, free slots in random order", "INSERT steady"),
-    ("remove, at random", "REMOVE random"),
-    ("replace, at random", "REPLACE"),
-];
+/// The rows, and the subjects, each with what stands in the table for it.
+#[derive(Deserialize)]
+struct Readme {
+    rows: Vec<(String, String)>,
+    columns: Vec<(String, String)>,
+}
 
-/// The table of operations of the README: core cycles.
+/// The table of operations of the README, in the words of people: core cycles.
 #[must_use]
 pub fn readme(record: &Record) -> Option<String> {
     record.bench("cycles")?;
-    let columns = [
-        ("slab", "`slab`"),
-        ("BoundedSlab, Slot", "`BoundedSlab`, `Slot`"),
-        ("BoundedSlab, Key", "`Key`"),
-        ("Slab, Slot", "`Slab`, `Slot`"),
-        ("Slab, Key", "`Key`"),
-        ("KeySlab", "`KeySlab`"),
-        ("Pool, PoolBox", "`Pool`"),
-    ];
-    let row = |(label, operation): (&str, &'static str)| {
-        let cycles = |(subject, _)| record.cycles(case(operation, USUAL, 8), subject);
-        let cells = columns.iter().map(|column| figure(cycles(*column), 1));
-        [label.to_owned()].into_iter().chain(cells).collect()
+    let Readme { rows, columns } = &TABLES.readme;
+    let of = |(label, row): &(String, String)| {
+        let case = Case::of("cycles", row, 8, USUAL);
+        let cycles = |subject| figure(record.cycles(case, subject), 1);
+        line(label, columns.iter().map(|(subject, _)| cycles(subject)))
     };
-    let mut head = vec!["core cycles, 8 bytes".to_owned()];
-    head.extend(columns.map(|column| column.1.to_owned()));
-    Some(table::markdown(&head, &README.map(row)))
+    let head = line("core cycles, 8 bytes", columns.iter().map(|it| &it.1));
+    table::markdown(head, rows.iter().map(of))
 }
 
-/// The table of growth of the README: the slowest insertions of 64 bytes. Its rows and columns are
-/// also those in which ours is slower.
+/// The table of growth of the README.
 #[must_use]
 pub fn readme_growth(record: &Record) -> Option<String> {
     record.bench(growth::BENCH)?;
-    let of = |row| of_bench(growth::BENCH, row, (2_000_000, 64));
-    let columns = [
-        ("p99.9, running", of(growth::RUNNING), Metric::P999),
-        ("p99.99", of(growth::RUNNING), Metric::P9999),
-        ("longest: fresh glibc", of(growth::FRESH), Metric::Worst),
-        ("running", of(growth::RUNNING), Metric::Worst),
-        ("mimalloc", of(growth::MIMALLOC), Metric::Worst),
-        ("jemalloc", of(growth::JEMALLOC), Metric::Worst),
-    ];
-    let subjects = [
-        "slab",
-        "slotmap",
-        "Vec, push",
-        "Box",
-        "nexus-slab unbounded",
-        "Slab, Slot",
-        "BoundedSlab, Slot",
-        "KeySlab",
-        "KeySlab, grow_in_place",
-    ];
-    Some(by_subject(
-        record,
-        "one insertion of 64 bytes",
-        &subjects,
-        &columns,
-    ))
-}
-
-fn case(row: &'static str, live: usize, bytes: usize) -> Case<'static> {
-    of_bench("cycles", row, (live, bytes))
-}
-
-fn by_bytes(case: Case<'_>) -> String {
-    format!("{}, {} B", case.row, case.bytes)
-}
-
-fn figure(figure: Option<f64>, decimals: usize) -> String {
-    figure.map_or_else(|| NOTHING.to_owned(), |it| format!("{it:.decimals$}"))
+    TABLES.readme_growth.table(record)
 }
 
 #[cfg(test)]
@@ -692,17 +265,10 @@ mod tests {
 
     /// The newest record of the growth bench.
     fn newest() -> Record {
-        let files = std::fs::read_dir(Record::directory()).unwrap();
-        let paths = files.map(|entry| entry.unwrap().path());
-        let is_of_a_day = |path: &std::path::PathBuf| {
-            let name = path.file_name().unwrap().to_str().unwrap();
-            name.starts_with(|first: char| first.is_ascii_digit()) && name.ends_with(".json")
-        };
-        let mut paths: Vec<_> = paths.filter(is_of_a_day).collect();
-        paths.sort();
-        let mut records = paths.iter().rev().map(|path| Record::read(path).unwrap());
+        let records = Record::newest_of_each_bench().unwrap().into_iter();
+        let mut records = records.map(|(_, record)| record);
         records
-            .find(|record| record.bench(growth::BENCH).is_some())
+            .find(|it| it.bench(growth::BENCH).is_some())
             .unwrap()
     }
 
@@ -734,5 +300,32 @@ mod tests {
         assert!(of(
             "`KeySlab`, grow_in_place against `slab`, the slowest insertion of 10,000"
         ));
+    }
+
+    #[test]
+    fn what_a_table_names_was_recorded() {
+        let records = Record::newest_of_each_bench().unwrap();
+        let tables = TABLES.by_subject.iter().chain([&TABLES.readme_growth]);
+        for BySubject {
+            bench,
+            subjects,
+            columns,
+            ..
+        } in tables
+        {
+            let mut records = records.iter().map(|(_, record)| record);
+            let record = records.find(|it| it.bench(bench).is_some()).unwrap();
+            let value = |it: &Shown, subject: &String| {
+                record.value(Case::of(bench, &it.1, it.3, it.4), subject, it.2)
+            };
+            for it in columns {
+                let any = subjects.iter().any(|subject| value(it, subject).is_some());
+                assert!(any, "{bench}: {}", it.1);
+            }
+            for subject in subjects {
+                let any = columns.iter().any(|it| value(it, subject).is_some());
+                assert!(any, "{bench}: {subject}");
+            }
+        }
     }
 }

@@ -11,7 +11,7 @@ use crate::clock;
 use crate::operation::Setting;
 use crate::record::{Metric, Record};
 use crate::run::Measured;
-use crate::table;
+use crate::table::{self, line};
 
 /// The bench.
 pub const BENCH: &str = "slowest";
@@ -95,13 +95,7 @@ fn all(record: &Record) -> Vec<Slowest<'_>> {
         return all;
     };
     for case in cases {
-        let mut subjects: Vec<&str> = Vec::new();
-        for row in record.rows.iter().filter(|row| row.case() == case) {
-            if !subjects.contains(&&*row.subject) {
-                subjects.push(&row.subject);
-            }
-        }
-        for subject in subjects {
+        for subject in record.subjects(&[case]) {
             let value = |metric| record.value(case, subject, metric);
             if let (Some(median), Some(worst)) = (value(Metric::P50), value(Metric::Worst)) {
                 all.push(Slowest {
@@ -125,24 +119,13 @@ fn table(record: &Record, all: &[Slowest<'_>], marks: bool) -> String {
         0.0 => format!("< {:.0}", step as f64 / ticks_per_ns),
         _ => format!("{:.0}", ticks / ticks_per_ns),
     };
-    let row = |it: &Slowest<'_>| {
-        vec![
-            table::prose(it.subject),
-            it.operation.to_owned(),
-            ns(it.median),
-            ns(it.worst),
-            table::marked(format!("{:.0}", it.steps), marks && it.steps > STEPS),
-        ]
+    let of = |it: &Slowest<'_>| {
+        let steps = table::marked(format!("{:.0}", it.steps), marks && it.steps > STEPS);
+        let cells = [it.operation.to_owned(), ns(it.median), ns(it.worst), steps];
+        line(table::prose(it.subject), cells)
     };
-    let head = [
-        "container",
-        "operation",
-        "median, ns",
-        "slowest, ns",
-        "steps",
-    ];
-    let rows: Vec<Vec<String>> = all.iter().map(row).collect();
-    table::markdown(&head.map(str::to_owned), &rows)
+    let head = ["operation", "median, ns", "slowest, ns", "steps"];
+    table::markdown(line("container", head), all.iter().map(of)).unwrap_or_default()
 }
 
 /// All of it, for a terminal or a document: nanoseconds, the median and the slowest of each
@@ -160,17 +143,6 @@ fn ours(record: &Record) -> Vec<Slowest<'_>> {
     let mut all = all(record);
     all.retain(|it| it.subject != FLOOR);
     all
-}
-
-/// How many operations are within 64 steps.
-#[must_use]
-pub fn within(record: &Record) -> String {
-    let all = ours(record);
-    let within = all.iter().filter(|it| it.steps <= STEPS).count();
-    format!(
-        "{within} of {} operations are within {STEPS:.0} steps.",
-        all.len()
-    )
 }
 
 /// The operations that take the most steps, one of a container.

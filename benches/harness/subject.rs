@@ -34,11 +34,18 @@ pub trait Subject<V: Payload> {
     fn remove(&mut self, handle: Self::Handle) -> V;
 
     /// Drops a value where it stands.
-    fn free(&mut self, handle: Self::Handle);
+    #[inline(always)]
+    fn free(&mut self, handle: Self::Handle) {
+        let _ = self.remove(handle);
+    }
 
     /// Moves a value out and then puts another in, into the same cell where the
     /// container can keep it reserved.
-    fn refill(&mut self, handle: Self::Handle, value: V) -> (V, Self::Handle);
+    #[inline(always)]
+    fn refill(&mut self, handle: Self::Handle, value: V) -> (V, Self::Handle) {
+        let old = self.remove(handle);
+        (old, self.insert(value))
+    }
 }
 
 /// A subject that can say whether a handle still leads to a value.
@@ -63,7 +70,7 @@ pub trait Prefetch<V: Payload>: Subject<V> {
 }
 
 /// Writes the adapter of one container: its name in the tables, the type of its
-/// handle, and an expression for each operation.
+/// handle, and an expression for each operation; none for what is done by removing, and inserting.
 #[macro_export]
 macro_rules! subject {
     (
@@ -75,8 +82,8 @@ macro_rules! subject {
         add($add_it:ident, $add_handle:ident, $add_number:ident) $add:expr;
         replace($replace_it:ident, $replace_handle:ident, $replace_value:ident) $replace:expr;
         remove($remove_it:ident, $remove_handle:ident) $remove:expr;
-        free($free_it:ident, $free_handle:ident) $free:expr;
-        refill($refill_it:ident, $refill_handle:ident, $refill_value:ident) $refill:expr;
+        $(free($free_it:ident, $free_handle:ident) $free:expr;)?
+        $(refill($refill_it:ident, $refill_handle:ident, $refill_value:ident) $refill:expr;)?
         $(contains($contains_it:ident, $contains_handle:ident) $contains:expr;)?
         $(prefetch($prefetch_it:ident, $prefetch_handle:ident) $prefetch:expr;)?
         $(each($each_it:ident, $each_visit:ident) $each:expr;
@@ -123,18 +130,18 @@ macro_rules! subject {
                 $remove
             }
 
-            #[inline(always)]
+            $(#[inline(always)]
             fn free(&mut self, $free_handle: $handle) {
                 let $free_it = &mut self.0;
                 // Where this is the handle alone, it is dropped as an argument.
                 let _ = $free;
-            }
+            })?
 
-            #[inline(always)]
+            $(#[inline(always)]
             fn refill(&mut self, $refill_handle: $handle, $refill_value: V) -> (V, $handle) {
                 let $refill_it = &mut self.0;
                 $refill
-            }
+            })?
         }
 
         $(
@@ -172,6 +179,42 @@ macro_rules! subject {
                 }
             }
         )?
+    };
+}
+
+/// Writes the adapter of a container whose values are found by `[]` with a key, and removed by key.
+/// `$some` turns what `insert` returns into a key, and `$there` what `remove` returns into a value.
+#[macro_export]
+macro_rules! keyed {
+    (
+        $(#[$documentation:meta])*
+        $subject:ident($container:ty) named $name:literal by $key:ty;
+        new($capacity:ident) $new:expr;
+        $(inserted $some:ident;)?
+        $(removed $there:ident;)?
+        $(contains by $contains:ident;)?
+        $(prefetch by $prefetch:ident;)?
+        $(walks by $iter:ident $iter_mut:ident;)?
+    ) => {
+        $crate::subject! {
+            $(#[$documentation])*
+            $subject($container) named $name by $key;
+            new($capacity) $new;
+            insert(it, value) it.insert(value)$(.$some())?;
+            get(it, key) it[*key].number();
+            add(it, key, number) *it[*key].number_mut() += number;
+            replace(it, key, value) core::mem::replace(&mut it[*key], value);
+            remove(it, key) it.remove(key)$(.$there())?;
+            free(it, key) it.remove(key);
+            $(contains(it, key) it.$contains(*key);)?
+            $(prefetch(it, key) it.$prefetch(*key);)?
+            $(each(it, visit) for (_key, value) in it.$iter() {
+                visit(value.number());
+            };
+            each_mut(it, visit) for (_key, value) in it.$iter_mut() {
+                visit(value.number_mut());
+            };)?
+        }
     };
 }
 
@@ -231,4 +274,4 @@ macro_rules! made {
     };
 }
 
-use {crate::subject, access, made};
+use {crate::keyed, crate::subject, access, made};

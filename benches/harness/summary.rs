@@ -1,109 +1,64 @@
 //! Sentences for a person who decides: each compares a container of this crate with one that is
-//! in use today.
+//! in use today. Which ones are compared is data (`benches/comparisons.json`).
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 
 use crate::record::{Case, Metric, Record};
-use crate::{arena, bytes, growth, table};
+use crate::table;
 
 /// A difference this small comes and goes from one build to the next.
 const LEVEL: f64 = 0.03;
 
-/// Rows of larger values are left out: they exceed the second level of cache, and vary by tens of
-/// percent from run to run.
-const LARGEST: usize = 1500;
-const LARGEST_OF_CYCLES: usize = 64;
-
-/// One of ours against one of theirs, in all rows that a bench has of both.
-struct Comparison {
-    bench: &'static str,
+/// Ours against theirs, in all rows that a bench has of both.
+#[derive(Deserialize)]
+struct Comparisons {
+    bench: String,
     /// The number of live values; any, if there is none.
     live: Option<usize>,
-    subject: &'static str,
-    reference: &'static str,
-    metric: Metric,
     /// What the rows are, after the names.
-    what: &'static str,
+    what: String,
+    figure: Metric,
+    /// A subject of ours, and what it is compared with.
+    pairs: Vec<(String, String)>,
 }
 
-const fn comparison(
-    (bench, live, what): (&'static str, Option<usize>, &'static str),
+/// One of ours against one of theirs.
+struct Comparison {
+    all: &'static Comparisons,
     subject: &'static str,
     reference: &'static str,
-    metric: Metric,
-) -> Comparison {
-    Comparison {
-        bench,
-        live,
-        subject,
-        reference,
-        metric,
-        what,
-    }
 }
 
-const OPERATIONS: (&str, Option<usize>, &str) = ("cycles", Some(8192), "");
-const LONGEST: (&str, Option<usize>, &str) = (
-    growth::BENCH,
-    Some(2_000_000),
-    ", the longest insertion while it grows",
-);
-const MILLESIMAL: (&str, Option<usize>, &str) = (
-    growth::BENCH,
-    Some(2_000_000),
-    ", the slowest insertion of 1,000 while it grows",
-);
-const LATEST: (&str, Option<usize>, &str) = (
-    growth::BENCH,
-    Some(2_000_000),
-    ", the slowest insertion of 10,000 while it grows",
-);
-const ORDERS: (&str, Option<usize>, &str) = ("malloc", Some(1_000_000), ", a million orders");
-const ARENAS: (&str, Option<usize>, &str) = ("arena", None, "");
-const BUFFERS: (&str, Option<usize>, &str) = (bytes::BENCH, None, "");
+static COMPARISONS: LazyLock<Vec<Comparisons>> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("../comparisons.json")).expect("what the type above says")
+});
 
-const COMPARISONS: &[Comparison] = &[
-    comparison(OPERATIONS, "BoundedSlab, Slot", "slab", Metric::Ticks),
-    comparison(OPERATIONS, "BoundedSlab, Key", "slab", Metric::Ticks),
-    comparison(OPERATIONS, "Slab, Slot", "slab", Metric::Ticks),
-    comparison(OPERATIONS, "Slab, Key", "slab", Metric::Ticks),
-    comparison(OPERATIONS, "KeySlab", "slab", Metric::Ticks),
-    comparison(OPERATIONS, "KeySlab, GenKey", "slotmap", Metric::Ticks),
-    comparison(OPERATIONS, "Pool, PoolBox", "Box, malloc", Metric::Ticks),
-    comparison(
-        OPERATIONS,
-        "Pool, PoolBox",
-        "nexus-slab bounded",
-        Metric::Ticks,
-    ),
-    comparison(MILLESIMAL, "Slab, Slot", "slab", Metric::P999),
-    comparison(MILLESIMAL, "KeySlab", "slab", Metric::P999),
-    comparison(MILLESIMAL, "KeySlab, grow_in_place", "slab", Metric::P999),
-    comparison(LATEST, "Slab, Slot", "slab", Metric::P9999),
-    comparison(LATEST, "KeySlab", "slab", Metric::P9999),
-    comparison(LATEST, "KeySlab, grow_in_place", "slab", Metric::P9999),
-    comparison(LONGEST, "Slab, Slot", "slab", Metric::Worst),
-    comparison(LONGEST, "KeySlab", "slab", Metric::Worst),
-    comparison(LONGEST, "KeySlab, grow_in_place", "slab", Metric::Worst),
-    comparison(ORDERS, "Pool, PoolBox", "Box, malloc", Metric::Ticks),
-    comparison(ORDERS, "BoundedSlab, Slot", "Box, mimalloc", Metric::Ticks),
-    comparison(ARENAS, arena::OURS, "stumpalo", Metric::Ticks),
-    comparison(ARENAS, arena::OURS, "bumpalo", Metric::Ticks),
-    comparison(BUFFERS, bytes::OURS, bytes::VEC, Metric::Ticks),
-    comparison(BUFFERS, bytes::RING, bytes::DEQUE, Metric::Ticks),
-];
+fn comparisons() -> impl Iterator<Item = Comparison> {
+    COMPARISONS.iter().flat_map(|all| {
+        let pairs = all.pairs.iter();
+        pairs.map(move |(subject, reference)| Comparison {
+            all,
+            subject,
+            reference,
+        })
+    })
+}
 
 /// A sentence for each comparison that one of the records has: what is faster, by how much, and
 /// where it is not.
 #[must_use]
 pub fn sentences<'r>(records: impl Iterator<Item = &'r Record> + Clone) -> Vec<String> {
-    let sentence = |it: &Comparison| records.clone().find_map(|record| it.sentence(record));
-    COMPARISONS.iter().filter_map(sentence).collect()
+    let sentence = |it: Comparison| records.clone().find_map(|record| it.sentence(record));
+    comparisons().filter_map(sentence).collect()
 }
 
 /// The rows in which ours takes more than a tenth longer than what it is compared with: a line
 /// for each comparison that has such rows, the slowest row first.
 #[must_use]
 pub fn slower<'r>(records: impl Iterator<Item = &'r Record> + Clone) -> Vec<String> {
-    let line = |it: &Comparison| {
+    let line = |it: Comparison| {
         let mut rows = records
             .clone()
             .map(|record| it.rows(record))
@@ -116,28 +71,26 @@ pub fn slower<'r>(records: impl Iterator<Item = &'r Record> + Clone) -> Vec<Stri
             .collect();
         (!rows.is_empty()).then(|| format!("{}: {}.", it.names(), rows.join("; ")))
     };
-    COMPARISONS.iter().filter_map(line).collect()
+    comparisons().filter_map(line).collect()
 }
 
 impl Comparison {
     fn names(&self) -> String {
         let (subject, reference) = (table::prose(self.subject), table::prose(self.reference));
-        format!("{subject} against {reference}{}", self.what)
+        format!("{subject} against {reference}{}", self.all.what)
     }
 
-    /// The ratio of each row, the lowest first.
+    /// The ratio of each row, the lowest first. Rows of larger values are left out: they exceed the
+    /// second level of cache, and vary by tens of percent from run to run.
     fn rows<'r>(&self, record: &'r Record) -> Vec<(f64, Case<'r>)> {
-        let subject = (self.subject, self.metric);
-        let reference = (self.reference, self.metric, 0.0);
-        let largest = match self.bench {
-            "cycles" => LARGEST_OF_CYCLES,
-            _ => LARGEST,
-        };
+        let Comparisons { bench, live, .. } = self.all;
+        let largest = if bench == "cycles" { 64 } else { 1500 };
+        let ratio = |case| record.ratio(case, self.all.figure, self.subject, self.reference);
         let mut rows: Vec<(f64, Case<'_>)> = record
-            .cases(self.bench)
+            .cases(bench)
             .into_iter()
-            .filter(|case| self.live.is_none_or(|live| case.live == live) && case.bytes <= largest)
-            .filter_map(|case| Some((record.ratio(case, subject, reference)?, case)))
+            .filter(|case| live.is_none_or(|live| case.live == live) && case.bytes <= largest)
+            .filter_map(|case| Some((ratio(case)?, case)))
             .collect();
         rows.sort_by(|a, b| a.0.total_cmp(&b.0));
         rows

@@ -1,26 +1,97 @@
 //! Results, as tables a person can read.
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, presets};
 
 use crate::record::{Case, Metric, Record};
 
 /// Stands where nothing was measured.
 pub const NOTHING: &str = "–";
 
-/// Rows of cells under a head, the first column left, figures right.
-#[must_use]
-pub fn markdown(head: &[String], rows: &[Vec<String>]) -> String {
+/// A line of a table, or its head: what it is, then its cells.
+pub fn line<C: Into<String>>(
+    label: impl Into<String>,
+    cells: impl IntoIterator<Item = C>,
+) -> Vec<String> {
+    let cells = cells.into_iter().map(Into::into);
+    [label.into()].into_iter().chain(cells).collect()
+}
+
+/// Lines under a head, the first column left, figures right; `None` if there are no lines.
+pub fn markdown(head: Vec<String>, lines: impl IntoIterator<Item = Vec<String>>) -> Option<String> {
     let mut table = comfy_table::Table::new();
     table
         .load_preset(presets::ASCII_MARKDOWN)
-        .set_header(head.iter());
-    for row in rows {
-        table.add_row(row.iter().map(Cell::new));
-    }
+        .set_header(head)
+        .add_rows(lines);
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    table.to_string()
+    (table.row_count() > 0).then(|| table.to_string())
+}
+
+/// A figure with so many decimals.
+#[must_use]
+pub fn figure(value: Option<f64>, decimals: usize) -> String {
+    value.map_or(NOTHING.to_owned(), |it| format!("{it:.decimals$}"))
+}
+
+/// A line for each case, a column for each subject.
+pub fn by_case(
+    title: &str,
+    cases: &[Case<'_>],
+    subjects: &[&str],
+    label: impl Fn(Case<'_>) -> String,
+    cell: impl Fn(Case<'_>, &str) -> String,
+) -> Option<String> {
+    let of = |case| line(label(case), subjects.iter().map(|it| cell(case, it)));
+    let head = line(title, subjects.iter().map(|it| prose(it)));
+    markdown(head, cases.iter().map(|case| of(*case)))
+}
+
+/// A table of ratios to one subject.
+pub struct Ratios<'a> {
+    /// What stands above the cases.
+    pub title: &'a str,
+    /// The subject that the others are compared with.
+    pub base: &'a str,
+    /// Of this subject's own column: what it shows, and whether that is core cycles, or ticks.
+    pub unit: (&'a str, bool),
+    /// The others, and what stands above each.
+    pub subjects: Vec<(&'a str, String)>,
+}
+
+impl Ratios<'_> {
+    /// A line for each case in which the base was measured.
+    #[must_use]
+    pub fn of(
+        &self,
+        record: &Record,
+        cases: &[Case<'_>],
+        label: impl Fn(Case<'_>) -> String,
+    ) -> Option<String> {
+        let of = |case: &Case<'_>| {
+            let base = match self.unit.1 {
+                true => record.cycles(*case, self.base)?,
+                false => record.value(*case, self.base, Metric::Ticks)?,
+            };
+            let ratio = |subject: &str| record.ticks_ratio(*case, subject, self.base);
+            let ratios = self.subjects.iter().map(|it| figure(ratio(it.0), 2));
+            Some(line(
+                label(*case),
+                [format!("{base:.1}")].into_iter().chain(ratios),
+            ))
+        };
+        let base = format!("{}, {}", prose(self.base), self.unit.0);
+        let names = self.subjects.iter().map(|it| it.1.clone());
+        let head = line(self.title, [base].into_iter().chain(names));
+        markdown(head, cases.iter().filter_map(of))
+    }
+}
+
+/// Subjects, and their names as prose has them.
+#[must_use]
+pub fn named<'a>(subjects: &[&'a str]) -> Vec<(&'a str, String)> {
+    subjects.iter().map(|it| (*it, prose(it))).collect()
 }
 
 /// One column of figures, of each subject.
@@ -83,21 +154,16 @@ impl Column {
         };
         Some(match self {
             Column::Value(metric) => ticks(record.value(case, subject, metric)?),
-            Column::Highest(metric) => {
-                let rows = record.rows_of(case, subject);
-                let values = rows.filter_map(|row| row.values.get(&metric).copied());
-                ticks(values.max_by(f64::total_cmp)?)
-            }
-            Column::Nanoseconds => {
-                let ticks_per_ns = record.bench(case.bench)?.ticks_per_ns;
-                let ticks = record.value(case, subject, Metric::Ticks)?;
-                format!("{:.2}", ticks / ticks_per_ns)
-            }
+            Column::Highest(metric) => ticks(
+                record
+                    .values(case, subject, metric)
+                    .max_by(f64::total_cmp)?,
+            ),
+            Column::Nanoseconds => format!("{:.2}", record.ns(case, subject, Metric::Ticks)?),
             Column::Cycles => format!("{:.2}", record.cycles(case, subject)?),
             Column::Ratio(other) => format!("{:.2}", record.ticks_ratio(case, subject, other)?),
             Column::RatioOf(metric, other) => {
-                let limit = (other, metric, 0.0);
-                format!("{:.2}", record.ratio(case, (subject, metric), limit)?)
+                format!("{:.2}", record.ratio(case, metric, subject, other)?)
             }
             Column::Speed(other) => format!("{:.2}", record.ticks_ratio(case, other, subject)?),
         })
@@ -107,27 +173,19 @@ impl Column {
 /// A line for each subject, the columns once for each case.
 #[must_use]
 pub fn subjects(record: &Record, label: &str, cases: &[Case<'_>], columns: &[Column]) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for row in record.rows.iter().filter(|row| cases.contains(&row.case())) {
-        if !names.contains(&&*row.subject) {
-            names.push(&row.subject);
-        }
-    }
-    let figures = || {
-        let each = |case| columns.iter().map(move |&column| (case, column));
-        cases.iter().copied().flat_map(each)
+    let each = |&case| columns.iter().map(move |&column| (case, column));
+    let figures: Vec<(Case<'_>, Column)> = cases.iter().flat_map(each).collect();
+    let head = line(label, figures.iter().map(|(_, column)| column.head()));
+    let of = |subject: &&str| {
+        let figure = |(case, column): &(Case<'_>, Column)| column.figure(record, *case, subject);
+        line(
+            *subject,
+            figures
+                .iter()
+                .map(|it| figure(it).unwrap_or(NOTHING.to_owned())),
+        )
     };
-    let mut head = vec![label.to_owned()];
-    head.extend(figures().map(|(_, column)| column.head()));
-    let rows: Vec<Vec<String>> = names
-        .iter()
-        .map(|subject| {
-            let figure = |(case, column): (Case<'_>, Column)| column.figure(record, case, subject);
-            let cells = figures().map(|it| figure(it).unwrap_or_else(|| NOTHING.to_owned()));
-            [(*subject).to_owned()].into_iter().chain(cells).collect()
-        })
-        .collect();
-    markdown(&head, &rows)
+    markdown(head, record.subjects(cases).iter().map(of)).unwrap_or_default()
 }
 
 /// A subject's name as prose has it: types and crates as code.
@@ -138,19 +196,12 @@ pub fn prose(subject: &str) -> String {
         "floor, bare" => return "bare floor".to_owned(),
         _ => {}
     }
+    const CODE: &str = " slab slotmap nexus-slab plurality sharded-slab usize ";
     let words = subject.split(' ').map(|word| {
         let name = word.trim_end_matches(',');
         let is_code = name.starts_with(char::is_uppercase)
             || name.contains("::")
-            || [
-                "slab",
-                "slotmap",
-                "nexus-slab",
-                "plurality",
-                "sharded-slab",
-                "usize",
-            ]
-            .contains(&name);
+            || CODE.contains(&format!(" {name} "));
         match is_code {
             true => format!("`{name}`{}", &word[name.len()..]),
             false => word.to_owned(),
@@ -165,6 +216,15 @@ pub fn marked(figure: String, is_marked: bool) -> String {
     match is_marked {
         true => format!("**{figure}**"),
         false => figure,
+    }
+}
+
+/// Nanoseconds, as precise as the clock is.
+#[must_use]
+pub fn rounded(ns: f64) -> String {
+    match ns {
+        100.0.. => format!("{ns:.0}"),
+        _ => format!("{ns:.1}"),
     }
 }
 
@@ -265,7 +325,8 @@ mod tests {
             .map(|n| format!("`Container{n}`, by a handle"))
             .collect();
         let rows = vec![vec!["a row of values, 64 B".to_owned(); 9]; 3];
-        let text = format!("- {}\n\n{}", "word ".repeat(60), markdown(&head, &rows));
+        let table = markdown(head, rows).expect("lines");
+        let text = format!("- {}\n\n{table}", "word ".repeat(60));
         let shown = for_terminal(&text);
         assert!(
             shown.lines().all(|line| line.chars().count() <= 110),

@@ -2,7 +2,7 @@
 //! batches.
 
 use crate::record::{Case, Metric, Record};
-use crate::table::{self, NOTHING};
+use crate::table::{self, NOTHING, line};
 
 /// The bench.
 pub const BENCH: &str = "threads";
@@ -51,48 +51,31 @@ pub const UNSHARED: &str = "BoundedSlab each";
 
 /// So many threads, as far as each has a processor of its own.
 pub const THREADS: [usize; 4] = [1, 2, 4, 8];
+
+/// A row of each number of threads.
+macro_rules! by_threads {
+    ($row:literal) => {
+        &[
+            concat!($row, ": 1 thread"),
+            concat!($row, ": 2 threads"),
+            concat!($row, ": 4 threads"),
+            concat!($row, ": 8 threads"),
+        ]
+    };
+}
+
 /// A value that is dropped at once.
-pub const REMOVES: &[&str] = &[
-    "insert, remove: 1 thread",
-    "insert, remove: 2 threads",
-    "insert, remove: 4 threads",
-    "insert, remove: 8 threads",
-];
+pub const REMOVES: &[&str] = by_threads!("insert, remove");
 /// A value that is moved out at once.
-pub const TAKES: &[&str] = &[
-    "insert, take: 1 thread",
-    "insert, take: 2 threads",
-    "insert, take: 4 threads",
-    "insert, take: 8 threads",
-];
+pub const TAKES: &[&str] = by_threads!("insert, take");
 /// The oldest of a thread's 64 values is moved out.
-pub const OLDEST: &[&str] = &[
-    "insert, take the oldest: 1 thread",
-    "insert, take the oldest: 2 threads",
-    "insert, take the oldest: 4 threads",
-    "insert, take the oldest: 8 threads",
-];
+pub const OLDEST: &[&str] = by_threads!("insert, take the oldest");
 /// Each thread reads values of its own.
-pub const GETS: &[&str] = &[
-    "get: 1 thread",
-    "get: 2 threads",
-    "get: 4 threads",
-    "get: 8 threads",
-];
+pub const GETS: &[&str] = by_threads!("get");
 /// All threads read one value.
-pub const GETS_OF_ONE: &[&str] = &[
-    "get, the same value: 1 thread",
-    "get, the same value: 2 threads",
-    "get, the same value: 4 threads",
-    "get, the same value: 8 threads",
-];
+pub const GETS_OF_ONE: &[&str] = by_threads!("get, the same value");
 /// As [`OLDEST`], every single operation timed.
-pub const SINGLES: &[&str] = &[
-    "single insert, take: 1 thread",
-    "single insert, take: 2 threads",
-    "single insert, take: 4 threads",
-    "single insert, take: 8 threads",
-];
+pub const SINGLES: &[&str] = by_threads!("single insert, take");
 
 /// Ours, of entries of bytes.
 pub const RING: &str = "SharedRing";
@@ -101,19 +84,9 @@ pub const DEQUE: &str = "Mutex<VecDeque<Vec<u8>>>";
 /// Bytes of an entry.
 pub const ENTRY: usize = 64;
 /// A ring of 64 entries.
-pub const HALF_FULL: &[&str] = &[
-    "ring half full, write, read: 1 thread",
-    "ring half full, write, read: 2 threads",
-    "ring half full, write, read: 4 threads",
-    "ring half full, write, read: 8 threads",
-];
+pub const HALF_FULL: &[&str] = by_threads!("ring half full, write, read");
 /// See [`HALF_FULL`].
-pub const FULL: &[&str] = &[
-    "ring full, overwrite: 1 thread",
-    "ring full, overwrite: 2 threads",
-    "ring full, overwrite: 4 threads",
-    "ring full, overwrite: 8 threads",
-];
+pub const FULL: &[&str] = by_threads!("ring full, overwrite");
 
 /// Ours, of frames that one thread writes and another reads.
 pub const SPSC: &str = "SpscRing";
@@ -136,39 +109,69 @@ pub const LARSON: &str = "larson, 2 threads, mixed sizes";
 /// The largest of them.
 pub const LARGEST: usize = 200;
 /// A write, of many to an object that is next to another thread's if the allocator is careless.
-pub const SCRATCH: &[&str] = &[
-    "cache-scratch, a write: 1 thread",
-    "cache-scratch, a write: 2 threads",
-    "cache-scratch, a write: 4 threads",
-    "cache-scratch, a write: 8 threads",
-];
+pub const SCRATCH: &[&str] = by_threads!("cache-scratch, a write");
 /// Those in which lines can be shared.
 pub const SCRATCH_OF_SEVERAL: &[&str] = &[SCRATCH[1], SCRATCH[2], SCRATCH[3]];
 
 /// Of what the loop over unshared slabs gains by a second thread, ours gains at least this.
 pub const SCALING: f64 = 0.9;
 
+/// The stores that threads share, and what stands next to them.
+const STORES: [&str; 6] = [SHARED, SHARDED, PLURALITY, INDICES, LOCKED, UNSHARED];
+
+/// A table with a line for each row and size and a column for each subject: what the figures are,
+/// the rows, and the subjects.
+type Table = (
+    &'static str,
+    &'static [&'static [&'static str]],
+    &'static [&'static str],
+);
+
+const TABLES: [Table; 6] = [
+    (
+        "ns a value (less `usize`)",
+        &[&[IN_TURNS, STREAMING, MAKE, END, RECLAIM]],
+        &[
+            SLAB, MALLOC, MIMALLOC, PLURALITY, SHARED, SHARDED, INDICES, LOCKED, WORD,
+        ],
+    ),
+    ("ns", &[&[OWNER]], &[NEVER_SENT, HAS_SENT]),
+    (
+        "ns an operation",
+        &[REMOVES, TAKES, OLDEST, GETS, GETS_OF_ONE],
+        &STORES,
+    ),
+    ("ns an operation", &[HALF_FULL, FULL], &[RING, DEQUE]),
+    (
+        "ns a frame",
+        &[&[FRAMES_IN_TURNS, FRAMES_STREAMING, FRAMES_ALONE]],
+        &[SPSC, RTRB, BBQUEUE],
+    ),
+    (
+        "ns",
+        &[&[LARSON], SCRATCH],
+        &[
+            SLAB, SHARED, SHARDED, PLURALITY, LOCKED, MALLOC, MIMALLOC, JEMALLOC,
+        ],
+    ),
+];
+
 /// All of it, for a terminal or a document.
 #[must_use]
 pub fn tables(record: &Record) -> String {
-    let tables = [
-        hand_over(record),
-        owner(record),
-        shared(record),
-        scaling(record),
-        singles(record),
-        rings(record),
-        frames(record),
-        patterns(record),
-    ];
-    let tables: Vec<String> = tables.into_iter().flatten().collect();
-    tables.join("\n\n")
+    let mut tables: Vec<Option<String>> = TABLES.iter().map(|it| table(record, it)).collect();
+    // After the stores that threads share.
+    tables.splice(3..3, [scaling(record), singles(record)]);
+    tables
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("\n\n")
 }
 
 /// The median of a subject's batches in nanoseconds.
 fn median(record: &Record, case: Case<'_>, subject: &str) -> Option<f64> {
-    let ticks_per_ns = record.bench(BENCH)?.ticks_per_ns;
-    Some(record.value(case, subject, Metric::P50)? / ticks_per_ns)
+    record.ns(case, subject, Metric::P50)
 }
 
 /// Nanoseconds that a subject takes more than a bare word that goes the same way.
@@ -177,77 +180,20 @@ pub fn above_a_word(record: &Record, case: Case<'_>, subject: &str) -> Option<f6
     Some(median(record, case, subject)? - median(record, case, WORD)?)
 }
 
-/// The cases of these rows, in their order, values of each size one after the other.
-fn cases<'r>(record: &'r Record, rows: &[&str]) -> Vec<Case<'r>> {
-    let mut cases = record.cases(BENCH);
-    cases.retain(|case| rows.contains(&case.row));
-    cases.sort_by_key(|case| (rows.iter().position(|row| *row == case.row), case.bytes));
-    cases
-}
-
-/// A line for each row and size, a column for each subject; in brackets what it takes more than
-/// a bare word, where one went the same way.
-fn table(record: &Record, title: &str, rows: &[&str], subjects: &[&str]) -> Option<String> {
-    let line = |case: &Case<'_>| {
-        let word = median(record, *case, WORD);
-        let cell = |subject: &&str| match (median(record, *case, subject), word) {
-            (Some(ns), Some(word)) if *subject != WORD => {
+/// In brackets what a subject takes more than a bare word, where one went the same way.
+fn table(record: &Record, (title, rows, subjects): &Table) -> Option<String> {
+    let cell = |case: Case<'_>, subject: &str| {
+        let word = median(record, case, WORD);
+        match (median(record, case, subject), word) {
+            (Some(ns), Some(word)) if subject != WORD => {
                 format!("{} ({})", rounded(ns), rounded(ns - word))
             }
             (Some(ns), _) => rounded(ns),
             _ => NOTHING.to_owned(),
-        };
-        let label = format!("{}, {} B", case.row, case.bytes);
-        [label]
-            .into_iter()
-            .chain(subjects.iter().map(cell))
-            .collect()
+        }
     };
-    let lines: Vec<Vec<String>> = cases(record, rows).iter().map(line).collect();
-    let mut head = vec![title.to_owned()];
-    head.extend(subjects.iter().map(|subject| table::prose(subject)));
-    (!lines.is_empty()).then(|| table::markdown(&head, &lines))
-}
-
-fn hand_over(record: &Record) -> Option<String> {
-    table(
-        record,
-        "ns a value (less `usize`)",
-        &[IN_TURNS, STREAMING, MAKE, END, RECLAIM],
-        &[
-            SLAB, MALLOC, MIMALLOC, PLURALITY, SHARED, SHARDED, INDICES, LOCKED, WORD,
-        ],
-    )
-}
-
-fn owner(record: &Record) -> Option<String> {
-    table(record, "ns", &[OWNER], &[NEVER_SENT, HAS_SENT])
-}
-
-/// The stores that threads share, and what stands next to them.
-const STORES: [&str; 6] = [SHARED, SHARDED, PLURALITY, INDICES, LOCKED, UNSHARED];
-
-fn shared(record: &Record) -> Option<String> {
-    let rows = [REMOVES, TAKES, OLDEST, GETS, GETS_OF_ONE].concat();
-    table(record, "ns an operation", &rows, &STORES)
-}
-
-fn rings(record: &Record) -> Option<String> {
-    let rows = [HALF_FULL, FULL].concat();
-    table(record, "ns an operation", &rows, &[RING, DEQUE])
-}
-
-fn frames(record: &Record) -> Option<String> {
-    let rows = [FRAMES_IN_TURNS, FRAMES_STREAMING, FRAMES_ALONE];
-    table(record, "ns a frame", &rows, &[SPSC, RTRB, BBQUEUE])
-}
-
-fn patterns(record: &Record) -> Option<String> {
-    let rows = [&[LARSON], SCRATCH].concat();
-    let subjects = [
-        SLAB, SHARED, SHARDED, PLURALITY, LOCKED, MALLOC, MIMALLOC, JEMALLOC,
-    ];
-    table(record, "ns", &rows, &subjects)
+    let cases = record.cases_of(BENCH, &rows.concat());
+    table::by_case(title, &cases, subjects, |it| it.by_bytes(), cell)
 }
 
 /// Millions of operations a second of all threads, how many times those of one thread, and
@@ -255,8 +201,8 @@ fn patterns(record: &Record) -> Option<String> {
 fn scaling(record: &Record) -> Option<String> {
     let mut lines = Vec::new();
     for rows in [REMOVES, TAKES, OLDEST] {
-        for (threads, row) in THREADS.iter().zip(rows).skip(1) {
-            for case in cases(record, &[row]) {
+        for (threads, row) in THREADS.into_iter().zip(rows).skip(1) {
+            for case in record.cases_of(BENCH, &[row]) {
                 let alone = Case {
                     row: rows[0],
                     ..case
@@ -265,54 +211,46 @@ fn scaling(record: &Record) -> Option<String> {
                     Some(threads as f64 * 1e3 / median(record, case, subject)?)
                 };
                 let gain =
-                    |subject: &str| Some(rate(case, *threads, subject)? / rate(alone, 1, subject)?);
-                let cell = |subject: &&str| {
-                    let figures = (rate(case, *threads, subject), gain(subject));
-                    let (Some(rate), Some(own)) = figures else {
-                        return NOTHING.to_owned();
-                    };
+                    |subject: &str| Some(rate(case, threads, subject)? / rate(alone, 1, subject)?);
+                let cell = |subject: &str| {
+                    let (rate, own) = (rate(case, threads, subject)?, gain(subject)?);
                     let share = own / gain(UNSHARED).unwrap_or(f64::NAN);
-                    let share = match *subject == SHARED && share < SCALING {
-                        true => format!("**{share:.2}**"),
-                        false => format!("{share:.2}"),
-                    };
-                    format!("{rate:.0}, × {own:.2} ({share})")
+                    let is_marked = subject == SHARED && share < SCALING;
+                    let share = table::marked(format!("{share:.2}"), is_marked);
+                    Some(format!("{rate:.0}, × {own:.2} ({share})"))
                 };
-                let label = format!("{row}, {} B", case.bytes);
-                lines.push([label].into_iter().chain(STORES.iter().map(cell)).collect());
+                let cells = STORES.map(|subject| cell(subject).unwrap_or(NOTHING.to_owned()));
+                lines.push(line(case.by_bytes(), cells));
             }
         }
     }
-    let mut head = vec!["million operations a second, × one thread (of unshared)".to_owned()];
-    head.extend(STORES.map(table::prose));
-    (!lines.is_empty()).then(|| table::markdown(&head, &lines))
+    let title = "million operations a second, × one thread (of unshared)";
+    table::markdown(line(title, STORES.map(table::prose)), lines)
 }
 
 /// The percentiles of single operations, less an empty stretch.
 fn singles(record: &Record) -> Option<String> {
-    let ticks_per_ns = record.bench(BENCH)?.ticks_per_ns;
-    let line = |case: &Case<'_>| {
-        let cell = |subject: &&str| {
-            let percentiles = [Metric::P50, Metric::P99, Metric::P999];
-            let values = percentiles.map(|metric| record.value(*case, subject, metric));
-            let shown = values.map(|it| it.map(|ticks| format!("{:.0}", ticks / ticks_per_ns)));
-            let shown: Option<Vec<String>> = shown.into_iter().collect();
-            shown.map_or(NOTHING.to_owned(), |shown| shown.join(" / "))
-        };
-        let label = format!("{}, {} B", case.row, case.bytes);
-        [label].into_iter().chain(STORES.iter().map(cell)).collect()
+    let cell = |case: Case<'_>, subject: &str| {
+        let percentiles = [Metric::P50, Metric::P99, Metric::P999];
+        let values = percentiles.map(|metric| record.ns(case, subject, metric));
+        let shown = values.into_iter().map(|ns| Some(format!("{:.0}", ns?)));
+        let shown: Option<Vec<String>> = shown.collect();
+        shown.map_or(NOTHING.to_owned(), |shown| shown.join(" / "))
     };
-    let lines: Vec<Vec<String>> = cases(record, SINGLES).iter().map(line).collect();
-    let mut head = vec!["p50 / p99 / p99.9, ns".to_owned()];
-    head.extend(STORES.map(table::prose));
-    (!lines.is_empty()).then(|| table::markdown(&head, &lines))
+    let cases = record.cases_of(BENCH, SINGLES);
+    table::by_case(
+        "p50 / p99 / p99.9, ns",
+        &cases,
+        &STORES,
+        |it| it.by_bytes(),
+        cell,
+    )
 }
 
 /// Nanoseconds, as precise as the clock is.
 fn rounded(ns: f64) -> String {
     match ns {
-        100.0.. => format!("{ns:.0}"),
         ..1.0 => format!("{ns:.2}"),
-        _ => format!("{ns:.1}"),
+        _ => table::rounded(ns),
     }
 }

@@ -2,7 +2,7 @@
 //! `engine_mimalloc --record` and `engine_jemalloc --record` beside it. They name no machine.
 
 use flatslab_benches::record::Record;
-use flatslab_benches::table::{self, NOTHING, thousands};
+use flatslab_benches::table::{self, NOTHING, line, thousands};
 use serde_json::Value;
 
 use crate::full;
@@ -72,7 +72,7 @@ pub(crate) fn file(engine: &Engine) -> (&'static str, String) {
     let tables = STARTS.map(|(start, title)| {
         format!(
             "## {title}\n\n{}\n\n### At a fixed rate\n\n{}\n",
-            table(result, start, |_| true),
+            table(result, start),
             loaded(result, start)
         )
     });
@@ -92,8 +92,7 @@ pub(crate) fn file(engine: &Engine) -> (&'static str, String) {
 /// allocator and what that says.
 pub(crate) fn in_short(engine: &Engine) -> String {
     let result = &engine.result;
-    let tables =
-        STARTS.map(|(start, title)| format!("{title}:\n\n{}", table(result, start, |_| true)));
+    let tables = STARTS.map(|(start, title)| format!("{title}:\n\n{}", table(result, start)));
     format!(
         "{} [All tables](benches/record/tables/engine.md).\n\n{}\n\n{}\n\nThe longest command from \
          empty, by allocator:\n\n{}\n\n{}",
@@ -132,6 +131,11 @@ fn stores(result: &Value) -> &[Value] {
     array(&result["stores"])
 }
 
+/// The store of this kind.
+fn stored<'a>(result: &'a Value, kind: &str) -> Option<&'a Value> {
+    stores(result).iter().find(|it| it["store"] == *kind)
+}
+
 fn name(store: &Value) -> String {
     format!("`{}`", store["name"].as_str().unwrap_or("?"))
 }
@@ -158,7 +162,7 @@ fn figure(mut values: Vec<u64>, is_highest: bool) -> Option<u64> {
 
 /// The longest command of each round that counts, in nanoseconds.
 pub(crate) fn longest(result: &Value, store: &str) -> Vec<u64> {
-    let store = stores(result).iter().find(|it| it["store"] == *store);
+    let store = stored(result, store);
     let rounds = store.map_or_else(Vec::new, |store| counted(&store["from_empty"]));
     let longest = rounds.iter().map(|it| it["closed"]["longest_ns"].as_u64());
     longest.flatten().collect()
@@ -180,59 +184,59 @@ fn latencies(store: &Value, start: &str, pass: &str) -> Vec<String> {
     cells.to_vec()
 }
 
-fn table(result: &Value, start: &str, is_shown: impl Fn(&Value) -> bool) -> String {
-    let mut head = vec!["store".to_owned(), "commands/s".to_owned()];
+/// A line for each store.
+fn by_store(result: &Value, head: Vec<String>, cells: impl Fn(&Value) -> Vec<String>) -> String {
+    let lines = stores(result)
+        .iter()
+        .map(|store| line(name(store), cells(store)));
+    table::markdown(head, lines).unwrap_or_default()
+}
+
+fn table(result: &Value, start: &str) -> String {
+    let mut head = line("store", ["commands/s"]);
     head.extend(LATENCIES.map(|(_, name, _)| format!("{name}, ns")));
     head.extend(["rounds", "bytes an order"].map(str::to_owned));
-    let shown = stores(result).iter().filter(|store| is_shown(store));
-    let rows = shown.map(|store| {
+    by_store(result, head, |store| {
         let rounds = array(&store[start]);
         let rates = rounds
             .iter()
             .filter_map(|it| it["commands_per_second"].as_u64());
-        let mut row = vec![name(store), cell(figure(rates.collect(), false))];
-        row.extend(latencies(store, start, "closed"));
+        let mut cells = vec![cell(figure(rates.collect(), false))];
+        cells.extend(latencies(store, start, "closed"));
         let undisturbed = rounds.iter().filter(|it| it["disturbed"] == false);
-        row.push(format!("{} of {}", undisturbed.count(), rounds.len()));
-        row.push(store["bytes_per_order"].to_string());
-        row
-    });
-    table::markdown(&head, &rows.collect::<Vec<_>>())
+        cells.push(format!("{} of {}", undisturbed.count(), rounds.len()));
+        cells.push(store["bytes_per_order"].to_string());
+        cells
+    })
 }
 
 /// The open loops.
 fn loaded(result: &Value, start: &str) -> String {
     let loads = [("open_50", "50 %"), ("open_80", "80 %")];
-    let mut head = vec!["of the slowest store's throughput".to_owned()];
-    for (_, load) in loads {
-        head.extend(LATENCIES.map(|(_, name, _)| format!("{load}: {name}, ns")));
-    }
-    let rows = stores(result).iter().map(|store| {
-        let mut row = vec![name(store)];
-        row.extend(
-            loads
-                .into_iter()
-                .flat_map(|(load, _)| latencies(store, start, load)),
-        );
-        row
-    });
-    table::markdown(&head, &rows.collect::<Vec<_>>())
+    let names = |load: &str| LATENCIES.map(|(_, name, _)| format!("{load}: {name}, ns"));
+    let names = loads.iter().flat_map(|(_, load)| names(load));
+    let head = line("of the slowest store's throughput", names);
+    by_store(result, head, |store| {
+        let loads = loads.iter();
+        loads
+            .flat_map(|(load, _)| latencies(store, start, load))
+            .collect()
+    })
 }
 
 /// The longest command from empty, by the program that it was measured in.
 fn by_program(engine: &Engine) -> String {
-    let mut head = vec!["store, µs".to_owned()];
-    head.extend(engine.programs.iter().map(|(name, _)| (*name).to_owned()));
-    let rows = stores(&engine.result).iter().map(|store| {
-        let mut row = vec![name(store)];
+    let head = line("store, µs", engine.programs.iter().map(|(name, _)| *name));
+    by_store(&engine.result, head, |store| {
         let kind = store["store"].as_str().unwrap_or("?");
-        row.extend(engine.programs.iter().map(|(_, result)| {
-            let longest = longest(result, kind).into_iter().max();
-            cell(longest.map(|ns| ns.div_ceil(1_000)))
-        }));
-        row
-    });
-    table::markdown(&head, &rows.collect::<Vec<_>>())
+        let longest = |result| longest(result, kind).into_iter().max();
+        let us = |result| cell(longest(result).map(|ns: u64| ns.div_ceil(1_000)));
+        engine
+            .programs
+            .iter()
+            .map(|(_, result)| us(result))
+            .collect()
+    })
 }
 
 /// What the longest commands say of all programs: the range of ours, that of the others, and where
@@ -244,8 +248,7 @@ fn says_of_programs(engine: &Engine) -> String {
         let [of_us, of_others] = [&SHORT[..OURS], &SHORT[OURS..]].map(|shown| {
             let highest = shown.iter().filter_map(|(kind, _)| {
                 let longest = longest(result, kind).into_iter().max()?;
-                let store = stores(result).iter().find(|it| it["store"] == *kind)?;
-                Some((longest.div_ceil(1_000), name(store)))
+                Some((longest.div_ceil(1_000), name(stored(result, kind)?)))
             });
             highest.collect::<Vec<_>>()
         });
@@ -286,21 +289,13 @@ fn says_of_programs(engine: &Engine) -> String {
 /// a line for each store and start that has such figures.
 pub(crate) fn slower(engine: &Engine) -> Vec<String> {
     const REFERENCE: &str = "slab-number";
+    let stored = |kind: &str| stored(&engine.result, kind);
     let of = |kind: &str, start: &str| {
-        let store = stores(&engine.result)
-            .iter()
-            .find(|it| it["store"] == *kind)?;
-        let rounds = counted(&store[start]);
+        let rounds = counted(&stored(kind)?[start]);
         Some(LATENCIES.map(|(field, title, is_highest)| {
             let values = rounds.iter().filter_map(|it| it["closed"][field].as_u64());
             (title, figure(values.collect(), is_highest))
         }))
-    };
-    let named = |kind: &str| {
-        let store = stores(&engine.result)
-            .iter()
-            .find(|it| it["store"] == *kind);
-        store.map(name)
     };
     let line = |kind: &str, (start, title): (&str, &str)| {
         let (ours, theirs) = (of(kind, start)?, of(REFERENCE, start)?);
@@ -312,10 +307,12 @@ pub(crate) fn slower(engine: &Engine) -> Vec<String> {
         if longer.is_empty() {
             return None;
         }
-        let (ours, theirs, title) = (named(kind)?, named(REFERENCE)?, title.to_lowercase());
+        let (ours, theirs, title) = (stored(kind)?, stored(REFERENCE)?, title.to_lowercase());
         let longer = longer.join("; ");
         Some(format!(
-            "{ours} against {theirs}, a matching engine, {title}: {longer}."
+            "{} against {}, a matching engine, {title}: {longer}.",
+            name(ours),
+            name(theirs)
         ))
     };
     let kinds = SHORT[..OURS].iter().map(|(kind, _)| *kind);
@@ -331,17 +328,14 @@ fn late(result: &Value) -> String {
     let Some(first) = stores(result).first() else {
         return String::new();
     };
-    let mut head = vec!["commands/s".to_owned()];
     let share = |other: &Value| format!("{} %", other["per_cent"]);
-    head.extend(others(first).iter().map(share));
-    let rows = stores(result).iter().map(|store| {
-        let mut row = vec![name(store)];
-        row.extend(others(store).iter().map(|other| {
+    let head = line("commands/s", others(first).iter().map(share));
+    let table = by_store(result, head, |store| {
+        let rate = |other: &Value| {
             let rates = array(&other["commands_per_second"]).iter();
             cell(figure(rates.filter_map(Value::as_u64).collect(), false))
-        }));
-        row
+        };
+        others(store).iter().map(rate).collect()
     });
-    let table = table::markdown(&head, &rows.collect::<Vec<_>>());
     format!("## Other shares of latecomers, reserved\n\n{table}\n")
 }

@@ -1,7 +1,7 @@
 //! The table of the exchange: what `exchange rivals --record` has written. It names no machine.
 
 use flatslab_benches::record::Record;
-use flatslab_benches::table::{self, thousands};
+use flatslab_benches::table::{self, NOTHING, line, thousands};
 use serde_json::Value;
 
 use crate::full;
@@ -28,15 +28,13 @@ pub(crate) fn result() -> Result<Option<Value>, String> {
 pub(crate) fn file(result: &Value) -> (&'static str, String) {
     let head = full::head("exchange", "`benches/record/exchange.json`");
     let exchanges = exchanges(result);
-    let rounds = exchanges.iter().map(rounds).map(<[Value]>::len).max();
-    let mut titles = vec!["commands/s".to_owned()];
-    titles.extend((1..=rounds.unwrap_or(0)).map(|round| format!("round {round}")));
-    let rows = exchanges.iter().map(|exchange| {
-        let rates = rounds_of(exchange, "/per_second");
-        let rates = rates.into_iter().map(|rate| thousands(rate as usize));
-        [name(exchange)].into_iter().chain(rates).collect()
+    let rounds = exchanges.iter().map(|it| rounds(it).len()).max();
+    let titles = (1..=rounds.unwrap_or(0)).map(|round| format!("round {round}"));
+    let lines = exchanges.iter().map(|exchange| {
+        let rates = rounds_of(exchange, "/per_second").into_iter();
+        line(name(exchange), rates.map(|rate| thousands(rate as usize)))
     });
-    let each = table::markdown(&titles, &rows.collect::<Vec<_>>());
+    let each = table::markdown(line("commands/s", titles), lines).unwrap_or_default();
     let text = format!(
         "{head}\n\n{}\n\n## Each round\n\n{each}\n",
         in_short(result)
@@ -47,19 +45,17 @@ pub(crate) fn file(result: &Value) -> (&'static str, String) {
 /// For BENCHMARKS.md.
 pub(crate) fn in_short(result: &Value) -> String {
     let number = |field: &str| thousands(result[field].as_u64().unwrap_or(0) as usize);
-    let mut head = vec![String::new()];
-    head.extend(COLUMNS.map(|(name, _)| name.to_owned()));
-    let rows = exchanges(result).iter().map(|exchange| {
+    let lines = exchanges(result).iter().map(|exchange| {
         let figures = COLUMNS.map(|(_, place)| median(rounds_of(exchange, place)));
-        [name(exchange)].into_iter().chain(figures).collect()
+        line(name(exchange), figures)
     });
+    let table = table::markdown(line("", COLUMNS.map(|it| it.0)), lines).unwrap_or_default();
     format!(
         "{} live orders, three passes of {} commands, {} rounds, medians; from a frame at the \
-         gateway to its report there.\n\n{}",
+         gateway to its report there.\n\n{table}",
         number("live_orders"),
         number("commands"),
-        number("rounds"),
-        table::markdown(&head, &rows.collect::<Vec<_>>())
+        number("rounds")
     )
 }
 
@@ -86,7 +82,5 @@ fn rounds_of(exchange: &Value, place: &str) -> Vec<u64> {
 fn median(mut figures: Vec<u64>) -> String {
     figures.sort_unstable();
     let middle = figures.get(figures.len() / 2);
-    middle.map_or(table::NOTHING.to_owned(), |figure| {
-        thousands(*figure as usize)
-    })
+    middle.map_or(NOTHING.to_owned(), |it| thousands(*it as usize))
 }

@@ -1,128 +1,143 @@
 //! All tables of a record, a file for each bench.
 
-use flatslab_benches::record::{Case, Metric, Record};
-use flatslab_benches::table::{self, Column};
-use flatslab_benches::{arena, bytes, epoch, lives, slowest, threads, verdict};
+use std::cmp::Reverse;
 
-use crate::{Section, Source, USUAL, by_bytes, case, figure, pages, runs};
+use flatslab_benches::record::{Case, Record};
+use flatslab_benches::table::{self, Column, Ratios, named};
+use flatslab_benches::{arena, bytes, epoch, goals, lives, slowest, threads};
 
-/// The file of each bench that the record has.
-pub(crate) fn files(source: &Source) -> Vec<(&'static str, String)> {
-    let record = &source.record;
-    let goals = |bench| verdict::goals(record, bench).unwrap_or_default();
-    let mut files = Vec::new();
-    let mut add = |bench: &'static str, sections: &dyn Fn() -> Vec<Section>| {
-        if record.bench(bench).is_some() {
-            files.push((bench, file(source, bench, &sections())));
-        }
+use crate::{Section, pages, runs};
+
+/// The number of live values of most tables.
+const USUAL: usize = 8192;
+
+/// The benches that have a file, in the order in which these are written.
+pub(crate) const BENCHES: [&str; 15] = [
+    "cycles",
+    "growth",
+    lives::BENCH,
+    "malloc",
+    "pages",
+    "arena",
+    bytes::BENCH,
+    epoch::BENCH,
+    threads::BENCH,
+    "intrusive",
+    "objects",
+    "checkpoints",
+    "registered",
+    "heaps",
+    slowest::BENCH,
+];
+
+/// The file of each bench that the record has, which is in a file of this name.
+pub(crate) fn files(record: &Record, name: &str) -> Vec<(&'static str, String)> {
+    let recorded = BENCHES.into_iter().filter(|it| record.bench(it).is_some());
+    recorded
+        .map(|bench| (bench, file(record, name, bench)))
+        .collect()
+}
+
+/// The tables of a bench.
+fn sections(record: &Record, bench: &'static str) -> Vec<Section> {
+    let notes = || {
+        let notes = record.bench(bench).map_or(&[][..], |it| &it.notes);
+        format!("- {}", notes.join("\n- "))
     };
-    add("cycles", &|| cycles(record));
-    add("growth", &|| {
-        vec![
-            ("Values of 8 bytes", growth(record, 8)),
-            ("Values of 64 bytes", growth(record, 64)),
-            (GOALS, goals("growth")),
-        ]
-    });
-    add(lives::BENCH, &|| {
-        vec![
+    let of_arenas = |section: Option<String>| section.unwrap_or_else(|| missing(bench));
+    let mut sections = match bench {
+        "cycles" => cycles(record),
+        "growth" => vec![
+            ("Values of 8 bytes", growth(record, bench, 8)),
+            ("Values of 64 bytes", growth(record, bench, 64)),
+        ],
+        lives::BENCH => vec![
             ("Values of 8 bytes", lives::tables(record, &[8])),
             ("Values of 64 bytes", lives::tables(record, &[64])),
             ("Values of 200 bytes", lives::tables(record, &[200])),
-            (GOALS, goals(lives::BENCH)),
-        ]
-    });
-    add("malloc", &|| {
-        vec![
-            ("Orders of 64 bytes", malloc(record)),
-            (GOALS, goals("malloc")),
-        ]
-    });
-    add("pages", &|| {
-        let mut sections = pages::sections(record);
-        sections.push((GOALS, goals("pages")));
-        sections
-    });
-    add("arena", &|| {
-        let text = |section: Option<String>| section.unwrap_or_else(|| missing("arena"));
-        vec![
-            ("Fresh arenas", text(arena::fresh(record))),
-            ("Warm arenas", text(arena::frames(record))),
-            ("Warm arenas, in batches", text(arena::tails(record))),
-            (GOALS, text(arena::behind(record))),
-        ]
-    });
-    add(bytes::BENCH, &|| {
-        let notes = record.bench(bytes::BENCH).map_or(&[][..], |it| &it.notes);
-        vec![
+        ],
+        "malloc" => vec![("Orders of 64 bytes", malloc(record))],
+        "pages" => pages::sections(record, notes()),
+        "arena" => vec![
+            ("Fresh arenas", of_arenas(arena::fresh(record))),
+            ("Warm arenas", of_arenas(arena::frames(record))),
+            ("Warm arenas, in batches", of_arenas(arena::tails(record))),
+            (GOALS, of_arenas(arena::behind(record))),
+        ],
+        bytes::BENCH => vec![
             ("Byte buffers", bytes::tables(record)),
-            ("Rings of 10", format!("- {}", notes.join("\n- "))),
-            (GOALS, goals(bytes::BENCH)),
-        ]
-    });
-    add(epoch::BENCH, &|| {
-        vec![
-            ("Epoch slabs", epoch::tables(record)),
-            (GOALS, goals(epoch::BENCH)),
-        ]
-    });
-    add(threads::BENCH, &|| {
-        vec![
-            ("Across threads", threads::tables(record)),
-            (GOALS, goals(threads::BENCH)),
-        ]
-    });
-    // Each case of a bench, with the ratio to one of its subjects.
-    let all_cases = |bench: &str, reference: &'static str, bytes: usize| {
-        let columns = [
-            Column::Nanoseconds,
-            Column::Cycles,
-            Column::Ratio(reference),
-        ];
-        let mut cases = record.cases(bench);
-        cases.retain(|case| case.bytes == bytes);
-        let table = |case: &Case<'_>| {
-            let title = format!("{}, {} live", case.row, table::thousands(case.live));
-            let table = table::subjects(record, "", &[*case], &columns);
-            format!("{title}:\n\n{table}")
-        };
-        cases.iter().map(table).collect::<Vec<_>>().join("\n\n")
+            ("Rings of 10", notes()),
+        ],
+        epoch::BENCH => vec![("Epoch slabs", epoch::tables(record))],
+        threads::BENCH => vec![("Across threads", threads::tables(record))],
+        slowest::BENCH => vec![("The slowest single operation", slowest::tables(record))],
+        _ => OTHERS
+            .iter()
+            .filter(|it| it.0 == bench)
+            .map(|&(_, title, reference, bytes)| {
+                (title, all_cases(record, bench, reference, bytes))
+            })
+            .collect(),
     };
-    add("intrusive", &|| {
-        let table = |bytes| all_cases("intrusive", "Box, linked", bytes);
-        vec![
-            ("Values of 8 bytes", table(8)),
-            ("Values of 64 bytes", table(64)),
-        ]
-    });
-    add("objects", &|| {
-        vec![("Trait objects", all_cases("objects", "Box<dyn>", 64))]
-    });
-    add("checkpoints", &|| {
-        vec![(
-            "Frames that are saved",
-            all_cases("checkpoints", "KeySlab, clone_from", 64),
-        )]
-    });
-    add("registered", &|| {
-        let table = |bytes| all_cases("registered", "Vec of pages", bytes);
-        vec![
-            ("Direct reads of 4 KiB", table(4 << 10)),
-            ("Direct reads of 16 KiB", table(16 << 10)),
-            ("Direct reads of 128 KiB", table(128 << 10)),
-        ]
-    });
-    add("heaps", &|| {
-        let table = all_cases("heaps", "BinaryHeap, outdated entries", 8);
-        vec![("Queues of jobs by time", table)]
-    });
-    add(slowest::BENCH, &|| {
-        vec![("The slowest single operation", slowest::tables(record))]
-    });
-    files
+    sections.extend(goals::of_bench(record, bench).map(|goals| (GOALS, goals)));
+    sections
 }
 
 const GOALS: &str = "Goals";
+
+/// Tables of all cases: the bench, the title, the subject of the ratios, and the size of the values.
+const OTHERS: [(&str, &str, &str, usize); 8] = [
+    ("intrusive", "Values of 8 bytes", "Box, linked", 8),
+    ("intrusive", "Values of 64 bytes", "Box, linked", 64),
+    ("objects", "Trait objects", "Box<dyn>", 64),
+    (
+        "checkpoints",
+        "Frames that are saved",
+        "KeySlab, clone_from",
+        64,
+    ),
+    (
+        "registered",
+        "Direct reads of 4 KiB",
+        "Vec of pages",
+        4 << 10,
+    ),
+    (
+        "registered",
+        "Direct reads of 16 KiB",
+        "Vec of pages",
+        16 << 10,
+    ),
+    (
+        "registered",
+        "Direct reads of 128 KiB",
+        "Vec of pages",
+        128 << 10,
+    ),
+    (
+        "heaps",
+        "Queues of jobs by time",
+        "BinaryHeap, outdated entries",
+        8,
+    ),
+];
+
+/// Each case of a bench, with the ratio to one of its subjects.
+fn all_cases(record: &Record, bench: &str, reference: &'static str, bytes: usize) -> String {
+    let columns = [
+        Column::Nanoseconds,
+        Column::Cycles,
+        Column::Ratio(reference),
+    ];
+    let mut cases = record.cases(bench);
+    cases.retain(|case| case.bytes == bytes);
+    let table = |case: &Case<'_>| {
+        let title = format!("{}, {} live", case.row, table::thousands(case.live));
+        let table = table::subjects(record, "", &[*case], &columns);
+        format!("{title}:\n\n{table}")
+    };
+    cases.iter().map(table).collect::<Vec<_>>().join("\n\n")
+}
 
 /// What every generated file begins with.
 pub(crate) fn head(bench: &str, from: &str) -> String {
@@ -135,12 +150,11 @@ pub(crate) fn head(bench: &str, from: &str) -> String {
 }
 
 /// A file: its head, then a heading for each table.
-fn file(source: &Source, bench: &str, sections: &[Section]) -> String {
-    let record = &source.record;
+fn file(record: &Record, name: &str, bench: &'static str) -> String {
     let (ticks_per_ns, step, commit) = record.bench(bench).map_or((0.0, 0, ""), |it| {
         (it.ticks_per_ns, it.step, it.commit.as_str())
     });
-    let mut text = head(bench, &format!("`benches/record/{}`", source.name));
+    let mut text = head(bench, &format!("`benches/record/{name}`"));
     text += &format!(
         "\n\n{}, {ticks_per_ns:.1} ticks per ns in steps of {step}; commit {commit}, {}. \
          Runs: {}.\n",
@@ -148,7 +162,7 @@ fn file(source: &Source, bench: &str, sections: &[Section]) -> String {
         record.machine.date,
         runs(record, bench)
     );
-    for (heading, section) in sections {
+    for (heading, section) in sections(record, bench) {
         text += &format!("\n## {heading}\n\n{section}\n");
     }
     text
@@ -156,24 +170,39 @@ fn file(source: &Source, bench: &str, sections: &[Section]) -> String {
 
 /// The operations on slabs and pools.
 fn cycles(record: &Record) -> Vec<Section> {
-    let mut sections = vec![
-        ("Next to others, 8 bytes", operations(record, 8)),
-        ("Next to others, 64 bytes", operations(record, 64)),
-        ("Value sizes", of_main(record, &VALUE_SIZES, by_bytes)),
-        ("Live values", of_main(record, &LIVE_VALUES, in_full)),
-    ];
-    let mut walks = record.cases("cycles");
+    let case = |case: Case<'_>| case.row.to_owned();
+    let (mut walks, mut others) = (record.cases("cycles"), record.cases("cycles"));
     walks.retain(is_walk);
+    others.retain(|it| it.live == USUAL && !is_walk(it));
+    let of_size = |bytes| {
+        let mut cases = others.clone();
+        cases.retain(|it| it.bytes == bytes);
+        to_slab(record, &cases, named(&OTHERS_OF_SLAB), case)
+    };
+    let of_main = |pairs: &[(usize, usize)], label: fn(Case<'_>) -> String| {
+        let of = |&(live, bytes): &(usize, usize)| {
+            move |row: &'static str| Case::of("cycles", row, bytes, live)
+        };
+        let cases = MAIN
+            .iter()
+            .flat_map(|row| pairs.iter().map(move |pair| of(pair)(row)));
+        let cases: Vec<Case<'_>> = cases.collect();
+        to_slab(record, &cases, named(&OTHERS_OF_SLAB), label)
+    };
+    let mut sections = vec![
+        ("Next to others, 8 bytes", of_size(8)),
+        ("Next to others, 64 bytes", of_size(64)),
+        ("Value sizes", of_main(&VALUE_SIZES, |case| case.by_bytes())),
+        ("Live values", of_main(&LIVE_VALUES, in_full)),
+    ];
     if !walks.is_empty() {
-        sections.push(("Iteration", iteration(record, &walks)));
+        let subjects = WALKING.map(|(subject, name)| (subject, name.to_owned()));
+        sections.push((
+            "Iteration",
+            to_slab(record, &walks, subjects.to_vec(), in_full),
+        ));
     }
-    sections.extend([
-        ("Pools", pool(record)),
-        (
-            GOALS,
-            verdict::goals(record, "cycles").unwrap_or_else(|| missing("cycles")),
-        ),
-    ]);
+    sections.push(("Pools", pool(record)));
     sections
 }
 
@@ -195,50 +224,38 @@ const LIVE_VALUES: [(usize, usize); 6] = [
     (1 << 20, 64),
 ];
 
-/// All operations on values of one size.
-fn operations(record: &Record, bytes: usize) -> String {
-    let mut cases = record.cases("cycles");
-    cases.retain(|it| (it.bytes, it.live) == (bytes, USUAL) && !is_walk(it));
-    ratios(record, &cases, |case| case.row.to_owned())
-}
+const OTHERS_OF_SLAB: [&str; 16] = [
+    "BoundedSlab, Slot",
+    "BoundedSlab, Key",
+    "Slab, Slot",
+    "Slab, Key",
+    "BoundedKeySlab",
+    "KeySlab",
+    "BoundedKeySlab, GenKey",
+    "KeySlab, GenKey",
+    "floor",
+    "floor, stamped",
+    "nexus-slab bounded",
+    "nexus-slab unbounded",
+    "slotmap",
+    "plurality, Box",
+    "Box, malloc",
+    "Box, mimalloc",
+];
+
+/// What walks over all values, which has nothing to do with keys.
+const WALKING: [(&str, &str); 7] = [
+    ("BoundedSlab, Key", "`BoundedSlab`"),
+    ("Slab, Key", "`Slab`"),
+    ("BoundedKeySlab", "`BoundedKeySlab`"),
+    ("BoundedKeySlab, GenKey", "`GenKey`"),
+    ("KeySlab", "`KeySlab`"),
+    ("KeySlab, GenKey", "`GenKey`"),
+    ("slotmap", "`slotmap`"),
+];
 
 fn is_walk(case: &Case<'_>) -> bool {
     case.row.starts_with("ITERATE")
-}
-
-/// Walks over all values: of `slab` in core cycles a value, of the others as
-/// ratios.
-fn iteration(record: &Record, cases: &[Case<'_>]) -> String {
-    let subjects = [
-        ("BoundedSlab, Key", "`BoundedSlab`"),
-        ("Slab, Key", "`Slab`"),
-        ("BoundedKeySlab", "`BoundedKeySlab`"),
-        ("BoundedKeySlab, GenKey", "`GenKey`"),
-        ("KeySlab", "`KeySlab`"),
-        ("KeySlab, GenKey", "`GenKey`"),
-        ("slotmap", "`slotmap`"),
-    ];
-    let row = |case: &Case<'_>| {
-        let slab = record.cycles(*case, "slab")?;
-        let ratio = |subject: &str| record.ticks_ratio(*case, subject, "slab");
-        let mut row = vec![in_full(*case), format!("{slab:.1}")];
-        row.extend(subjects.map(|(subject, _)| figure(ratio(subject), 2)));
-        Some(row)
-    };
-    let rows: Vec<Vec<String>> = cases.iter().filter_map(row).collect();
-    let mut head = vec![String::new(), "`slab`, cycles".to_owned()];
-    head.extend(subjects.map(|(_, name)| name.to_owned()));
-    table::markdown(&head, &rows)
-}
-
-fn of_main(record: &Record, pairs: &[(usize, usize)], label: fn(Case<'_>) -> String) -> String {
-    let each = |row| {
-        pairs
-            .iter()
-            .map(move |&(live, bytes)| case(row, live, bytes))
-    };
-    let cases: Vec<_> = MAIN.into_iter().flat_map(each).collect();
-    ratios(record, &cases, label)
 }
 
 fn in_full(case: Case<'_>) -> String {
@@ -246,42 +263,25 @@ fn in_full(case: Case<'_>) -> String {
 }
 
 /// Ratios to `slab`, and its core cycles first.
-fn ratios(record: &Record, cases: &[Case<'_>], label: fn(Case<'_>) -> String) -> String {
-    let subjects = [
-        "BoundedSlab, Slot",
-        "BoundedSlab, Key",
-        "Slab, Slot",
-        "Slab, Key",
-        "BoundedKeySlab",
-        "KeySlab",
-        "BoundedKeySlab, GenKey",
-        "KeySlab, GenKey",
-        "floor",
-        "floor, stamped",
-        "nexus-slab bounded",
-        "nexus-slab unbounded",
-        "slotmap",
-        "plurality, Box",
-        "Box, malloc",
-        "Box, mimalloc",
-    ];
-    let row = |case: &Case<'_>| {
-        let slab = record.cycles(*case, "slab")?;
-        let ratio = |subject: &str| record.ticks_ratio(*case, subject, "slab");
-        let mut row = vec![label(*case), format!("{slab:.1}")];
-        row.extend(subjects.map(|subject| figure(ratio(subject), 2)));
-        Some(row)
+fn to_slab(
+    record: &Record,
+    cases: &[Case<'_>],
+    subjects: Vec<(&str, String)>,
+    label: fn(Case<'_>) -> String,
+) -> String {
+    let ratios = Ratios {
+        title: "",
+        base: "slab",
+        unit: ("cycles", true),
+        subjects,
     };
-    let rows: Vec<Vec<String>> = cases.iter().filter_map(row).collect();
-    let mut head = vec![String::new(), "`slab`, cycles".to_owned()];
-    head.extend(subjects.map(table::prose));
-    table::markdown(&head, &rows)
+    ratios.of(record, cases, label).unwrap_or_default()
 }
 
 /// The growth of values of one size, all subjects.
-fn growth(record: &Record, bytes: usize) -> String {
-    let mut cases = record.cases("growth");
-    cases.retain(|case| case.bytes == bytes);
+pub(crate) fn growth(record: &Record, bench: &str, bytes: usize) -> String {
+    let mut cases = record.cases(bench);
+    cases.retain(|case| case.row.starts_with("GROWTH") && case.bytes == bytes);
     table::subjects(record, "ticks of one insertion", &cases, table::PERCENTILES)
 }
 
@@ -293,20 +293,18 @@ fn malloc(record: &Record) -> String {
         Column::Cycles,
         Column::Speed("Box, malloc"),
         Column::Ratio("floor"),
-        Column::Value(Metric::Faults),
+        Column::Value(flatslab_benches::record::Metric::Faults),
     ];
     let mut cases = record.cases("malloc");
-    cases.sort_by_key(|case| std::cmp::Reverse(case.bytes));
+    cases.sort_by_key(|case| Reverse(case.bytes));
     let workloads = cases.iter().filter(|case| case.bytes == 64);
     let table = |workload: &Case<'_>| {
         let mut pair = cases.clone();
         pair.retain(|case| case.row == workload.row);
         let title = workload.row[..1].to_uppercase() + &workload.row[1..];
         let label = "64 bytes written; 8 bytes written";
-        format!(
-            "{title}:\n\n{}",
-            table::subjects(record, label, &pair, &columns)
-        )
+        let table = table::subjects(record, label, &pair, &columns);
+        format!("{title}:\n\n{table}")
     };
     workloads.map(table).collect::<Vec<_>>().join("\n\n")
 }
@@ -314,37 +312,29 @@ fn malloc(record: &Record) -> String {
 /// The pools next to the floors, to the slab that is unsafe to make, and to what they
 /// take the place of: core cycles of the bare floor, of the others ratios to it.
 fn pool(record: &Record) -> String {
-    const BARE: &str = "floor, bare";
     const POOL: &str = "Pool, PoolBox";
-    let subjects = [
-        POOL,
-        "Pool, storage",
-        "floor",
-        "nexus-slab bounded",
-        "BoundedSlab, Slot",
-        "Box, malloc",
-    ];
-    let row = |case: &Case<'_>| {
-        record.value(*case, POOL, Metric::Ticks)?;
-        let bare = record.cycles(*case, BARE)?;
-        let ratio = |subject: &str| record.ticks_ratio(*case, subject, BARE);
-        let mut row = vec![by_bytes(*case), format!("{bare:.1}")];
-        row.extend(subjects.map(|subject| figure(ratio(subject), 2)));
-        Some(row)
-    };
     let mut cases = record.cases("cycles");
     cases.retain(|it| it.live == USUAL && it.bytes <= 64);
+    cases.retain(|it| record.rows_of(*it, POOL).next().is_some());
     cases.sort_by_key(|it| it.bytes);
-    let rows: Vec<Vec<String>> = cases.iter().filter_map(row).collect();
-    if rows.is_empty() {
-        return missing("cycles");
-    }
-    let mut head = vec![String::new(), "bare floor, cycles".to_owned()];
-    head.extend(subjects.map(table::prose));
-    table::markdown(&head, &rows)
+    let ratios = Ratios {
+        title: "",
+        base: "floor, bare",
+        unit: ("cycles", true),
+        subjects: named(&[
+            POOL,
+            "Pool, storage",
+            "floor",
+            "nexus-slab bounded",
+            "BoundedSlab, Slot",
+            "Box, malloc",
+        ]),
+    };
+    let table = ratios.of(record, &cases, |case| case.by_bytes());
+    table.unwrap_or_else(|| missing("cycles"))
 }
 
-/// Stands for a table of the pool that is not in the record.
+/// Stands for a table that is not in the record.
 fn missing(bench: &str) -> String {
     format!(
         "The record has none of these rows; `cargo bench --bench {bench} -- --record` measures \

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use flatslab_benches::record::{Case, Record};
-use flatslab_benches::table::{self, NOTHING};
+use flatslab_benches::record::Record;
+use flatslab_benches::table;
 use flatslab_benches::{claims, growth, short, summary};
 
 /// Writes the tables of the records into benches/record/tables/, BENCHMARKS.md and
@@ -31,28 +31,8 @@ struct Arguments {
     page: Option<PathBuf>,
 }
 
-/// A record, or those of its benches that no newer record has.
-struct Source {
-    record: Record,
-    /// The name of its file.
-    name: String,
-}
-
-impl Source {
-    fn read(path: &Path) -> Result<Self, String> {
-        let name = path.file_name().unwrap_or(path.as_os_str());
-        Ok(Source {
-            record: Record::read(path)?,
-            name: name.to_string_lossy().into_owned(),
-        })
-    }
-}
-
 /// What stands between two markers of a document.
 type Section = (&'static str, String);
-
-/// The number of live values of most tables.
-const USUAL: usize = 8192;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -71,40 +51,37 @@ fn main() -> ExitCode {
 
 fn report(arguments: &Arguments) -> Result<(), String> {
     let sources = match &arguments.record {
-        Some(path) => vec![Source::read(path)?],
-        None => newest_of_each_bench()?,
+        Some(path) => {
+            let name = path.file_name().unwrap_or(path.as_os_str());
+            vec![(name.to_string_lossy().into_owned(), Record::read(path)?)]
+        }
+        None => Record::newest_of_each_bench()?,
     };
+    if sources.is_empty() {
+        return Err(NOTHING_IS_RECORDED.to_owned());
+    }
     let book = order_book::results()?;
     let engine = engine::result()?;
     let exchange = exchange::result()?;
 
     let mut files = vec![order_book::file(&book)];
     let mut sections = vec![("order book", order_book::in_short(&book))];
-    for source in &sources {
-        files.extend(full::files(source));
-        let record = &source.record;
+    for (name, record) in &sources {
+        files.extend(full::files(record, name));
         for bench in record.benches.iter().map(|it| &*it.bench) {
             let of_bench = short::sections(record, bench).into_iter();
             let add = |(name, _, table)| (name, format!("{table}\n\n{}", origin(record, bench)));
             sections.extend(of_bench.map(add));
         }
     }
-    let records: Vec<&Record> = sources.iter().map(|it| &it.record).collect();
-    let lines = |lines: Vec<String>| {
-        lines
-            .iter()
-            .map(|line| format!("- {line}\n"))
-            .collect::<String>()
-    };
+    let records: Vec<&Record> = sources.iter().map(|(_, record)| record).collect();
+    let items = |lines: Vec<String>| format!("- {}", lines.join("\n- "));
     let all = records.iter().copied();
-    sections.push((
-        "summary",
-        lines(summary::sentences(all.clone())).trim_end().to_owned(),
-    ));
+    sections.push(("summary", items(summary::sentences(all.clone()))));
     let mut slower = summary::slower(all);
     slower.extend(engine.as_ref().map_or_else(Vec::new, engine::slower));
     slower.extend(order_book::slower(&book));
-    sections.push(("slower", lines(slower).trim_end().to_owned()));
+    sections.push(("slower", items(slower)));
     let claimed = claims::tables(&records).into_iter();
     let claimed: Vec<String> = claimed
         .map(|(name, table)| format!("{name}:\n\n{table}"))
@@ -138,8 +115,8 @@ fn report(arguments: &Arguments) -> Result<(), String> {
         return Ok(());
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for source in &sources {
-        pictures::draw(&source.record, book.first(), &root.join("pictures"))
+    for record in &records {
+        pictures::draw(record, book.first(), &root.join("pictures"))
             .map_err(|error| error.to_string())?;
     }
     if let Some(engine) = &engine {
@@ -147,7 +124,7 @@ fn report(arguments: &Arguments) -> Result<(), String> {
         pictures::engine(&path, engine).map_err(|error| error.to_string())?;
     }
     let tables = Record::directory().join("tables");
-    std::fs::create_dir_all(&tables).map_err(|error| format!("{}: {error}", tables.display()))?;
+    std::fs::create_dir_all(&tables).map_err(|error| failed(&tables, error))?;
     for (bench, text) in files {
         write(&tables.join(format!("{bench}.md")), text)?;
     }
@@ -155,59 +132,37 @@ fn report(arguments: &Arguments) -> Result<(), String> {
     rewrite(&root.join("README.md"), &readme)
 }
 
-/// The benches, in the order in which their tables are shown.
-const BENCHES: [&str; 15] = [
-    "cycles",
-    "growth",
-    "malloc",
-    "lives",
-    "pages",
-    "bytes",
-    "arena",
-    "epoch",
-    "threads",
-    "slowest",
-    "intrusive",
-    "objects",
-    "heaps",
-    "checkpoints",
-    "registered",
-];
+const NOTHING_IS_RECORDED: &str =
+    "nothing is recorded; record with `cargo bench --bench cycles -- --runs 3 --record`";
 
 /// One page from what each bench has measured last.
 fn page(directory: &Path) -> Result<(), String> {
     let mut records = Vec::new();
-    for bench in BENCHES {
+    for bench in full::BENCHES {
         let path = directory.join(format!("{bench}.json"));
         if path.exists() {
             records.push(Record::read(&path)?);
         }
     }
     let Some(first) = records.first() else {
-        return Err(format!(
-            "{}: no bench has left figures here",
-            directory.display()
-        ));
+        return Err(failed(directory, "no bench has left figures here"));
     };
     println!("\n== In short, on this machine: {}", first.machine);
-    let lines = |title: &str, lines: Vec<String>| {
-        let text = format!("\n{title}\n\n- {}", lines.join("\n- "));
-        println!("{}", table::for_terminal(&text));
-    };
-    lines(
-        "Beside what is in use today (a row is one operation on values of one size):",
-        summary::sentences(records.iter()),
+    let (sentences, slower) = (
+        summary::sentences(records.iter()).join("\n- "),
+        summary::slower(records.iter()).join("\n- "),
     );
-    lines(
-        "Slower by more than a tenth:",
-        summary::slower(records.iter()),
+    let text = format!(
+        "\nBeside what is in use today (a row is one operation on values of one size):\n\n- {sentences}\n\n\
+         Slower by more than a tenth:\n\n- {slower}"
     );
+    println!("{}", table::for_terminal(&text));
     let all: Vec<&Record> = records.iter().collect();
     for (title, claimed) in claims::tables(&all) {
         println!("\n{}", table::for_terminal(&format!("{title}\n{claimed}")));
     }
     let drawn = directory.join("pictures");
-    std::fs::create_dir_all(&drawn).map_err(|error| format!("{}: {error}", drawn.display()))?;
+    std::fs::create_dir_all(&drawn).map_err(|error| failed(&drawn, error))?;
     for record in &records {
         pictures::draw(record, None, &drawn).map_err(|error| error.to_string())?;
     }
@@ -240,30 +195,29 @@ fn origin(record: &Record, bench: &str) -> String {
     )
 }
 
-fn read(path: &Path) -> Result<String, String> {
-    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+fn failed(path: &Path, error: impl std::fmt::Display) -> String {
+    format!("{}: {error}", path.display())
 }
 
 fn write(path: &Path, text: String) -> Result<(), String> {
-    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+    std::fs::write(path, text).map_err(|error| failed(path, error))
 }
 
 /// What another program has recorded, if it has.
 fn json(path: &Path) -> Result<Option<serde_json::Value>, String> {
-    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     match std::fs::read_to_string(path) {
-        Ok(text) => serde_json::from_str(&text).map_err(|error| failed(&error)),
+        Ok(text) => serde_json::from_str(&text).map_err(|error| failed(path, error)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(failed(&error)),
+        Err(error) => Err(failed(path, error)),
     }
 }
 
 /// Replaces the sections of a document.
 fn rewrite(document: &Path, sections: &[Section]) -> Result<(), String> {
-    let failed = |error: String| format!("{}: {error}", document.display());
-    let mut text = read(document)?;
+    let text = std::fs::read_to_string(document);
+    let mut text = text.map_err(|error| failed(document, error))?;
     for (name, section) in sections {
-        text = replaced(&text, name, section).map_err(failed)?;
+        text = replaced(&text, name, section).map_err(|error| failed(document, error))?;
     }
     write(document, text)
 }
@@ -278,58 +232,6 @@ fn replaced(text: &str, name: &str, section: &str) -> Result<String, String> {
     let (before, rest) = text.split_once(&begin).ok_or_else(missing)?;
     let (_, after) = rest.split_once(&end).ok_or_else(missing)?;
     Ok(format!("{before}{begin}{section}\n{end}{after}"))
-}
-
-/// Every bench that was recorded, each from the record that was written last, by the day in
-/// its name.
-fn newest_of_each_bench() -> Result<Vec<Source>, String> {
-    let directory = Record::directory();
-    let files = std::fs::read_dir(&directory)
-        .map_err(|error| format!("{}: {error}", directory.display()))?;
-    let is_record = |path: &PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| {
-            name.starts_with(|first: char| first.is_ascii_digit()) && name.ends_with(".json")
-        })
-    };
-    let paths = files.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut paths: Vec<PathBuf> = paths.filter(is_record).collect();
-    paths.sort();
-    let (mut sources, mut seen) = (Vec::new(), Vec::new());
-    for path in paths.iter().rev() {
-        let mut source = Source::read(path)?;
-        let record = &mut source.record;
-        record.benches.retain(|it| !seen.contains(&it.bench));
-        record.rows.retain(|it| !seen.contains(&it.bench));
-        seen.extend(record.benches.iter().map(|it| it.bench.clone()));
-        if !record.benches.is_empty() {
-            sources.push(source);
-        }
-    }
-    match sources.is_empty() {
-        true => Err(
-            "nothing is recorded; record with `cargo bench --bench cycles -- --runs 3 --record`"
-                .to_owned(),
-        ),
-        false => Ok(sources),
-    }
-}
-
-fn case(row: &'static str, live: usize, bytes: usize) -> Case<'static> {
-    Case {
-        bench: "cycles",
-        row,
-        bytes,
-        live,
-    }
-}
-
-fn by_bytes(case: Case<'_>) -> String {
-    format!("{}, {} B", case.row, case.bytes)
-}
-
-fn figure(figure: Option<f64>, decimals: usize) -> String {
-    figure.map_or_else(|| NOTHING.to_owned(), |it| format!("{it:.decimals$}"))
 }
 
 /// How often a bench ran.

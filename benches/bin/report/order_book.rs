@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use flatslab_benches::record::Record;
-use flatslab_benches::table;
+use flatslab_benches::table::{self, line};
 use serde_json::Value;
 
 use crate::full;
@@ -22,8 +22,8 @@ const FIGURES: [(&str, &str); 6] = [
 /// The recorded runs, those of the smallest books first.
 pub(crate) fn results() -> Result<Vec<Value>, String> {
     let directory = Record::directory();
-    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", directory.display());
-    let entries = std::fs::read_dir(&directory).map_err(|error| failed(&error))?;
+    let entries = std::fs::read_dir(&directory);
+    let entries = entries.map_err(|error| crate::failed(&directory, error))?;
     let mut paths: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| {
@@ -34,8 +34,7 @@ pub(crate) fn results() -> Result<Vec<Value>, String> {
     paths.sort();
     let mut results = Vec::new();
     for path in paths {
-        let text = std::fs::read_to_string(&path).map_err(|error| failed(&error))?;
-        results.push(serde_json::from_str(&text).map_err(|error| failed(&error))?);
+        results.extend(crate::json(&path)?);
     }
     results.sort_by_key(live);
     Ok(results)
@@ -145,20 +144,18 @@ fn memory(result: &Value) -> String {
 fn table(result: &Value) -> String {
     let stores = variants(result);
     let slab = stores.iter().find(|store| name(store) == "slab");
-    let mut head = vec![String::new()];
-    head.extend(FIGURES.map(|(_, name)| name.to_owned()));
-    let row = |store: &Value| {
-        let mut row = vec![format!("`{}`", name(store))];
-        row.extend(FIGURES.map(|(figure, _)| match slab {
+    let of = |store: &Value| {
+        let cells = FIGURES.map(|(figure, _)| match slab {
             Some(slab) if name(store) != "slab" => ratio(store, slab, figure),
             _ => match figure {
                 "messages_per_second" => integer(store, figure),
                 _ => format!("{} ns", integer(store, figure)),
             },
-        }));
-        row
+        });
+        line(format!("`{}`", name(store)), cells)
     };
-    table::markdown(&head, &stores.iter().map(row).collect::<Vec<_>>())
+    let head = line("", FIGURES.map(|(_, name)| name));
+    table::markdown(head, stores.iter().map(of)).unwrap_or_default()
 }
 
 /// The figures of which ours take more than a tenth longer than `slab`, in the run whose table is

@@ -6,6 +6,7 @@ use std::path::Path;
 use flatslab_benches::record::{Case, Metric, Record};
 use flatslab_benches::table::thousands;
 use flatslab_benches::{epoch, growth};
+use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
@@ -59,11 +60,23 @@ struct Line {
     points: Vec<(f64, f64)>,
 }
 
+/// The line of each subject that has points.
+fn lines(subjects: &[&str], points: impl Fn(&str) -> Option<Vec<(f64, f64)>>) -> Vec<Line> {
+    let line = |subject: &&str| {
+        Some(Line {
+            name: (*subject).to_owned(),
+            points: points(subject)?,
+        })
+    };
+    subjects.iter().filter_map(line).collect()
+}
+
 /// What stands at the axes.
 struct Axes<'a> {
     /// What the picture says.
     title: &'a str,
-    x: &'a str,
+    /// Nothing where what stands below the axis needs no name, and little room.
+    x: Option<&'a str>,
     y: &'a str,
     /// What stands below `0`, `1`, … where these are not numbers.
     names: &'a [&'a str],
@@ -136,40 +149,7 @@ fn chart(path: &Path, axes: &Axes<'_>, lines: &[Line]) -> Drawn {
     let last = x_ticks.last().map_or(last, |tick| tick.max(last));
 
     let area = SVGBackend::new(path, SIZE).into_drawing_area();
-    let mut chart: Chart<'_, '_> = ChartBuilder::on(&area)
-        .caption(axes.title, ("sans-serif", 18).into_font().color(&GREY))
-        .margin(12)
-        .margin_right(44)
-        .x_label_area_size(44)
-        .y_label_area_size(72)
-        .build_cartesian_2d(
-            Ticked {
-                scale: RangedCoordf64::from(0.0..last),
-                ticks: x_ticks,
-            },
-            Ticked {
-                scale: LogCoord::from((least..top).log_scale()),
-                ticks: y_ticks,
-            },
-        )?;
-    let label = |x: &f64| {
-        let name = axes.names.get(x.round() as usize);
-        name.map_or_else(|| thousands(*x as usize), |name| (*name).to_owned())
-    };
-    let text = ("sans-serif", 14).into_font().color(&GREY);
-    chart
-        .configure_mesh()
-        .disable_x_mesh()
-        .bold_line_style(GREY.mix(0.25))
-        .light_line_style(TRANSPARENT)
-        .axis_style(GREY)
-        .x_label_formatter(&label)
-        .y_label_formatter(&|y| axes.unit.label(*y))
-        .x_desc(axes.x)
-        .y_desc(axes.y)
-        .label_style(text.clone())
-        .axis_desc_style(text.clone())
-        .draw()?;
+    let mut chart = framed(&area, axes, (last, x_ticks), (least, top, y_ticks))?;
     for (number, line) in lines.iter().enumerate() {
         let colour = COLOURS[number % COLOURS.len()];
         chart
@@ -187,12 +167,73 @@ fn chart(path: &Path, axes: &Axes<'_>, lines: &[Line]) -> Drawn {
             chart.draw_series(marks)?;
         }
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .label_font(text)
-        .draw()?;
+    named(&mut chart)?;
     area.present()?;
+    Ok(())
+}
+
+/// Draws the title, the axes and the grid.
+fn framed<'a, 'b>(
+    area: &'a DrawingArea<SVGBackend<'b>, Shift>,
+    axes: &Axes<'_>,
+    (last, x_ticks): (f64, Vec<f64>),
+    (least, top, y_ticks): (f64, f64, Vec<f64>),
+) -> Result<Chart<'a, 'b>, Box<dyn std::error::Error>> {
+    let (right, below, size) = match axes.x {
+        Some(_) => (44, 44, 14),
+        None => (24, 30, 12),
+    };
+    let mut chart = ChartBuilder::on(area)
+        .caption(axes.title, text(18))
+        .margin(12)
+        .margin_right(right)
+        .x_label_area_size(below)
+        .y_label_area_size(72)
+        .build_cartesian_2d(
+            Ticked {
+                scale: RangedCoordf64::from(0.0..last),
+                ticks: x_ticks,
+            },
+            Ticked {
+                scale: LogCoord::from((least..top).log_scale()),
+                ticks: y_ticks,
+            },
+        )?;
+    let label = |x: &f64| {
+        // A name stands in the middle of its place, or at its number.
+        let place = if axes.x.is_some() { x.round() } else { *x };
+        let name = axes.names.get(place as usize);
+        name.map_or_else(|| thousands(*x as usize), |name| (*name).to_owned())
+    };
+    let unit = |y: &f64| axes.unit.label(*y);
+    let mut mesh = chart.configure_mesh();
+    mesh.disable_x_mesh()
+        .bold_line_style(GREY.mix(0.25))
+        .light_line_style(TRANSPARENT)
+        .axis_style(GREY)
+        .x_label_formatter(&label)
+        .y_label_formatter(&unit)
+        .y_desc(axes.y)
+        .label_style(text(14))
+        .x_label_style(text(size))
+        .axis_desc_style(text(14));
+    if let Some(x) = axes.x {
+        mesh.x_desc(x);
+    }
+    mesh.draw()?;
+    drop(mesh);
+    Ok(chart)
+}
+
+fn text(size: u32) -> TextStyle<'static> {
+    ("sans-serif", size).into_font().color(&GREY)
+}
+
+/// Draws the names of what was drawn.
+fn named<'a, 'b: 'a>(chart: &mut Chart<'a, 'b>) -> Drawn {
+    let labels = &mut chart.configure_series_labels();
+    let labels = labels.position(SeriesLabelPosition::UpperLeft);
+    labels.label_font(text(14)).draw()?;
     Ok(())
 }
 
@@ -260,25 +301,18 @@ fn ns_of_ticks(record: &Record, bench: &str) -> impl Fn(f64) -> f64 {
 /// The slowest insertion of each stretch, over the number of the insertion.
 fn longest(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
     let ns = ns_of_ticks(record, case.bench);
-    let worst = |subject| {
-        let ticks = record.value(case, subject, Metric::Worst);
-        ticks.map(ns_of_ticks(record, case.bench)).unwrap_or(1.0)
-    };
+    let worst = |subject| record.ns(case, subject, Metric::Worst).unwrap_or(1.0);
     let title = format!(
         "In a running program, the longest insertion into slab takes {0}, {2:.0} times as long as into Slab ({1})",
         about(worst("slab")),
         about(worst("Slab, Slot")),
         worst("slab") / worst("Slab, Slot")
     );
-    let line = |subject: &str| {
+    let points = |subject: &str| {
         let stretches = &record.rows_of(case, subject).last()?.stretches;
         let length = case.live as f64 / stretches.len() as f64;
-        let points = stretches.iter().enumerate();
         let point = |(at, ticks): (usize, &u64)| (at as f64 * length, ns(*ticks as f64).max(1.0));
-        Some(Line {
-            name: subject.to_owned(),
-            points: points.map(point).collect(),
-        })
+        Some(stretches.iter().enumerate().map(point).collect())
     };
     let subjects = [
         "slab",
@@ -287,63 +321,55 @@ fn longest(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
         "Slab, 8 spare chunks",
         "KeySlab, grow_in_place",
     ];
-    let lines: Vec<Line> = subjects.into_iter().filter_map(line).collect();
     let stretch = thousands(case.live / 500);
     let axes = Axes {
         title: &title,
-        x: &format!("insertions so far, values of {} bytes", case.bytes),
+        x: Some(&format!(
+            "insertions so far, values of {} bytes",
+            case.bytes
+        )),
         y: &format!("slowest of each {stretch}"),
         names: &[],
         marks: false,
         unit: Unit::Nanoseconds,
     };
-    chart(path, &axes, &lines)
+    chart(path, &axes, &lines(&subjects, points))
 }
 
 /// Memory over time, by where sessions are kept.
 fn drainability(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
-    let line = |subject: &str| {
+    let points = |subject: &str| {
         let memory = &record.rows_of(case, subject).last()?.stretches;
         let point =
             |(at, bytes): (usize, &u64)| ((at + 1) as f64, *bytes as f64 / f64::from(1 << 20));
-        Some(Line {
-            name: subject.to_owned(),
-            points: memory.iter().enumerate().map(point).collect(),
-        })
+        Some(memory.iter().enumerate().map(point).collect())
     };
-    let subjects = [epoch::MIXED, epoch::APART, epoch::BOX];
-    let lines: Vec<Line> = subjects.into_iter().filter_map(line).collect();
-    let memory = Metric::Memory;
-    let share = record.ratio(case, (epoch::APART, memory), (epoch::MIXED, memory, 0.0));
+    let share = record.ratio(case, Metric::Memory, epoch::APART, epoch::MIXED);
     let title = format!(
         "Sessions in an epoch of their own take {:.2} of the memory, and no more with time",
         share.unwrap_or(1.0)
     );
     let axes = Axes {
         title: &title,
-        x: "thousands of requests: an epoch each, closed four later",
+        x: Some("thousands of requests: an epoch each, closed four later"),
         y: "committed memory",
         names: &[],
         marks: false,
         unit: Unit::Mebibytes,
     };
-    chart(path, &axes, &lines)
+    let subjects = [epoch::MIXED, epoch::APART, epoch::BOX];
+    chart(path, &axes, &lines(&subjects, points))
 }
 
 /// The percentiles of single insertions.
 fn percentiles(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
     use Metric::{P50, P90, P99, P999, P9999, Worst};
     let metrics = [P50, P90, P99, P999, P9999, Worst];
-    let ns = ns_of_ticks(record, case.bench);
-    let line = |subject: &str| {
+    let points = |subject: &str| {
         let point = |(at, metric): (usize, &Metric)| {
-            let ticks = record.value(case, subject, *metric)?;
-            Some((at as f64, ns(ticks).max(1.0)))
+            Some((at as f64, record.ns(case, subject, *metric)?.max(1.0)))
         };
-        Line {
-            name: subject.to_owned(),
-            points: metrics.iter().enumerate().filter_map(point).collect(),
-        }
+        Some(metrics.iter().enumerate().filter_map(point).collect())
     };
     let subjects = [
         "slab",
@@ -353,10 +379,7 @@ fn percentiles(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
         "Vec, push",
         "Box",
     ];
-    let late = |subject| {
-        let ticks = record.value(case, subject, P999);
-        about(ns(ticks.unwrap_or(1.0)))
-    };
+    let late = |subject| about(record.ns(case, subject, P999).unwrap_or(1.0));
     let title = format!(
         "Growing: 1 insertion in 1,000 takes {} or more in slab, {} in Slab",
         late("slab"),
@@ -364,17 +387,17 @@ fn percentiles(path: &Path, record: &Record, case: Case<'_>) -> Drawn {
     );
     let axes = Axes {
         title: &title,
-        x: &format!(
+        x: Some(&format!(
             "percentile of {} insertions, values of {} bytes",
             thousands(case.live),
             case.bytes
-        ),
+        )),
         y: "time of one insertion",
         names: &metrics.map(Metric::name),
         marks: true,
         unit: Unit::Nanoseconds,
     };
-    chart(path, &axes, &subjects.map(line))
+    chart(path, &axes, &lines(&subjects, points))
 }
 
 /// What an operation costs by the number of live values.
@@ -382,22 +405,13 @@ fn sizes(path: &Path, record: &Record) -> Drawn {
     let ns = ns_of_ticks(record, "cycles");
     // At one clock, so that the lines show the sizes and not the core's moods.
     let ticks_per_cycle = record.rows.first().map_or(1.0, |row| row.ticks_per_cycle);
-    let line = |subject: &str| {
+    let points = |subject: &str| {
         let point = |(at, live)| {
-            let case = Case {
-                bench: "cycles",
-                row: "CHURN random",
-                bytes: 64,
-                live,
-            };
-            let cycles = record.cycles(case, subject)?;
+            let cycles = record.cycles(Case::of("cycles", "CHURN random", 64, live), subject)?;
             Some((at as f64, ns(cycles * ticks_per_cycle)))
         };
         let lives = [1 << 10, 1 << 13, 1 << 20].into_iter().enumerate();
-        Line {
-            name: subject.to_owned(),
-            points: lives.filter_map(point).collect(),
-        }
+        Some(lives.filter_map(point).collect())
     };
     let subjects = [
         "slab",
@@ -409,13 +423,13 @@ fn sizes(path: &Path, record: &Record) -> Drawn {
     ];
     let axes = Axes {
         title: "Random removals and insertions take as long as in slab, at every size",
-        x: "live values of 64 bytes",
+        x: Some("live values of 64 bytes"),
         y: "time of a removal and an insertion",
         names: &["1,024", "8,192", "1,048,576"],
         marks: true,
         unit: Unit::Nanoseconds,
     };
-    chart(path, &axes, &subjects.map(line))
+    chart(path, &axes, &lines(&subjects, points))
 }
 
 /// The percentiles of messages to an order book, by the store of its orders: on default
@@ -440,11 +454,11 @@ fn order_book(path: &Path, result: &serde_json::Value) -> Drawn {
     let number = |field: &str| thousands(result["flow"][field].as_u64().unwrap_or(0) as usize);
     let axes = Axes {
         title: "An order book: the time of one message, by the store of the orders",
-        x: &format!(
+        x: Some(&format!(
             "percentile of {} messages to {} symbols",
             number("messages_replayed"),
             number("symbols")
-        ),
+        )),
         y: "time of one message",
         names: &["p50", "p99", "p99.9", "p99.99", "worst"],
         marks: true,
@@ -476,48 +490,18 @@ pub(crate) fn engine(path: &Path, engine: &crate::engine::Engine) -> Drawn {
     // Below the shortest bar there is some of it to see, above the longest room for the names.
     let (from, to) = (10_f64.powf(least.log10().floor()), most * 8.0);
 
-    let area = SVGBackend::new(path, SIZE).into_drawing_area();
-    let stores = SHORT.len() as f64;
-    let mut chart = ChartBuilder::on(&area)
-        .caption(
-            "A matching engine whose books grow: its longest command, by store and allocator",
-            ("sans-serif", 18).into_font().color(&GREY),
-        )
-        .margin(12)
-        .margin_right(24)
-        .x_label_area_size(30)
-        .y_label_area_size(72)
-        .build_cartesian_2d(
-            Ticked {
-                scale: RangedCoordf64::from(0.0..stores),
-                ticks: (0..SHORT.len()).map(|at| at as f64 + 0.5).collect(),
-            },
-            Ticked {
-                scale: LogCoord::from((from..to).log_scale()),
-                ticks: Unit::Nanoseconds.ticks(from, to),
-            },
-        )?;
-    let text = ("sans-serif", 14).into_font().color(&GREY);
-    let label = |x: &f64| {
-        SHORT
-            .get(*x as usize)
-            .map_or("", |(_, name)| name)
-            .to_owned()
+    let axes = Axes {
+        title: "A matching engine whose books grow: its longest command, by store and allocator",
+        x: None,
+        y: "longest command",
+        names: &SHORT.map(|(_, name)| name),
+        marks: false,
+        unit: Unit::Nanoseconds,
     };
-    chart
-        .configure_mesh()
-        .disable_x_mesh()
-        .bold_line_style(GREY.mix(0.25))
-        .light_line_style(TRANSPARENT)
-        .axis_style(GREY)
-        .x_label_formatter(&label)
-        .y_label_formatter(&|y| Unit::Nanoseconds.label(*y))
-        .y_desc("longest command")
-        .label_style(text.clone())
-        // The longest name has less room than its bars.
-        .x_label_style(("sans-serif", 12).into_font().color(&GREY))
-        .axis_desc_style(text.clone())
-        .draw()?;
+    let middles = (0..SHORT.len()).map(|at| at as f64 + 0.5).collect();
+    let area = SVGBackend::new(path, SIZE).into_drawing_area();
+    let scale = (from, to, axes.unit.ticks(from, to));
+    let mut chart = framed(&area, &axes, (SHORT.len() as f64, middles), scale)?;
     // A store's bars stand together, with a gap of a bar between two stores.
     let width = 1.0 / (programs.len() + 1) as f64;
     for (number, (name, result)) in programs.iter().enumerate() {
@@ -538,11 +522,7 @@ pub(crate) fn engine(path: &Path, engine: &crate::engine::Engine) -> Drawn {
         });
         chart.draw_series(dots)?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .label_font(text)
-        .draw()?;
+    named(&mut chart)?;
     area.present()?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 use flatslab::epoch::{EpochKey, EpochSlab};
 use flatslab::{BoundedKeySlab, BoundedSlab, GenKey, Key, KeySlab, Slab, Slot, SlotBox};
 
-use super::{access, subject};
+use super::{access, keyed, made, subject};
 
 /// Each role once for each slab; `$some` turns what `insert` returns into
 /// a slot.
@@ -66,11 +66,6 @@ macro_rules! roles {
                 core::mem::replace(&mut *slab.get_mut(*key).unwrap(), value)
             };
             remove(slab, key) slab.remove_by_key(key);
-            free(slab, key) slab.remove_by_key(key);
-            refill(slab, key, value) {
-                let old = slab.remove_by_key(key);
-                (old, slab.insert(value)$(.$some())?.leak())
-            };
             contains(slab, key) slab.contains_key(*key);
             prefetch(slab, key) slab.prefetch(*key);
             each(slab, visit) for (_key, value) in slab.iter() {
@@ -107,86 +102,43 @@ roles!(
     GrowableUntracked "Slab, Key untracked"
 );
 
-/// `Slab` with options, by owning slots.
-macro_rules! growable {
-    ($(#[$what:meta])* $subject:ident named $name:literal, $($option:tt)*) => {
-        subject! {
-            $(#[$what])*
-            $subject(Slab<V>) named $name by Slot<V>;
-            new(capacity) Slab::builder().reserve(capacity)$($option)*.build();
-            insert(slab, value) slab.insert(value);
-            get(_slab, slot) slot.get().number();
-            add(_slab, slot, number) *slot.get_mut().number_mut() += number;
-            replace(_slab, slot, value) slot.replace(value);
-            remove(_slab, slot) slot.into_inner();
-            free(_slab, slot) slot;
-            refill(_slab, slot, value) {
-                let (old, vacant) = slot.take();
-                (old, vacant.insert(value))
-            };
-        }
-    };
+made! {
+    /// That has chunks built ahead.
+    GrowableAhead of GrowableBySlot named "Slab, 8 spare chunks" by Slot<V>;
+    new(capacity) Slab::builder().reserve(capacity).spare_chunks(8).build();
+}
+made! {
+    /// Whose memory is touched a page at a time, by the insertions that come to it.
+    GrowableByPages of GrowableBySlot named "Slab, touch_ahead(0)" by Slot<V>;
+    new(capacity) Slab::builder().reserve(capacity).touch_ahead(0).build();
 }
 
-growable!(
-    /// That has chunks built ahead.
-    GrowableAhead named "Slab, 8 spare chunks", .spare_chunks(8)
-);
-growable!(
-    /// Whose memory is touched a page at a time, by the insertions that come to it.
-    GrowableByPages named "Slab, touch_ahead(0)", .touch_ahead(0)
-);
-
-/// A container of plain references; `$some` turns what `insert` returns into a
-/// key.
+/// A container of plain references.
 macro_rules! plain {
-    ($subject:ident($slab:ident<V, $key:ident>) named $name:literal $(.$some:ident())?) => {
-        subject! {
+    ($subject:ident($slab:ident<V, $key:ident>) named $name:literal $(; inserted $some:ident)?) => {
+        keyed! {
             /// By keys, with plain references.
             $subject($slab<V, $key>) named $name by $key;
             new(capacity) $slab::with_capacity_and_key(capacity);
-            insert(slab, value) slab.insert(value)$(.$some())?;
-            get(slab, key) slab[*key].number();
-            add(slab, key, number) *slab[*key].number_mut() += number;
-            replace(slab, key, value) core::mem::replace(&mut slab[*key], value);
-            remove(slab, key) slab.remove(key);
-            free(slab, key) slab.remove(key);
-            refill(slab, key, value) {
-                let old = slab.remove(key);
-                (old, slab.insert(value)$(.$some())?)
-            };
-            contains(slab, key) slab.contains(*key);
-            prefetch(slab, key) slab.prefetch(*key);
-            each(slab, visit) for (_key, value) in slab.iter() {
-                visit(value.number());
-            };
-            each_mut(slab, visit) for (_key, value) in slab.iter_mut() {
-                visit(value.number_mut());
-            };
+            $(inserted $some;)?
+            contains by contains;
+            prefetch by prefetch;
+            walks by iter iter_mut;
         }
     };
 }
 
 plain!(Plain(KeySlab<V, Key>) named "KeySlab");
-plain!(PlainBounded(BoundedKeySlab<V, Key>) named "BoundedKeySlab" .unwrap());
+plain!(PlainBounded(BoundedKeySlab<V, Key>) named "BoundedKeySlab"; inserted unwrap);
 plain!(Generations(KeySlab<V, GenKey>) named "KeySlab, GenKey");
-plain!(GenerationsBounded(BoundedKeySlab<V, GenKey>) named "BoundedKeySlab, GenKey" .unwrap());
+plain!(GenerationsBounded(BoundedKeySlab<V, GenKey>) named "BoundedKeySlab, GenKey";
+    inserted unwrap);
 
-subject! {
+keyed! {
     /// In a range of addresses, where the system has them.
     InRange(KeySlab<V, Key>) named "KeySlab, grow_in_place" by Key;
     new(capacity) KeySlab::builder().grow_in_place().reserve(capacity).build();
-    insert(slab, value) slab.insert(value);
-    get(slab, key) slab[*key].number();
-    add(slab, key, number) *slab[*key].number_mut() += number;
-    replace(slab, key, value) core::mem::replace(&mut slab[*key], value);
-    remove(slab, key) slab.remove(key);
-    free(slab, key) slab.remove(key);
-    refill(slab, key, value) {
-        let old = slab.remove(key);
-        (old, slab.insert(value))
-    };
-    contains(slab, key) slab.contains(*key);
+    contains by contains;
 }
 
 subject! {
@@ -199,9 +151,5 @@ subject! {
     replace(slab, key, value) core::mem::replace(&mut *slab.get_mut(*key).unwrap(), value);
     remove(slab, key) slab.take(key).unwrap();
     free(slab, key) slab.take(key);
-    refill(slab, key, value) {
-        let old = slab.take(key).unwrap();
-        (old, slab.insert(value))
-    };
     contains(slab, key) slab.contains_key(*key);
 }

@@ -17,6 +17,7 @@ const BENCHES: [(&str, &str); 17] = [
     ("intrusive", "allocators"),
     ("objects", "allocators"),
     ("heaps", "allocators"),
+    ("collections", "allocators"),
     ("checkpoints", "allocators"),
     ("pages", "allocators"),
     ("bytes", "allocators"),

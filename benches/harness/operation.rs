@@ -31,6 +31,15 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// Returns the ticks of one of so many operations, which `work` does.
+    #[inline(always)]
+    pub fn time(&self, operations: usize, work: impl FnOnce()) -> f64 {
+        let begun = clock::start();
+        work();
+        let ticks = clock::stop() - begun;
+        ticks.saturating_sub(self.overhead) as f64 / operations as f64
+    }
+
     /// Times `operation` for `0..timed`, in batches.
     #[inline(always)]
     pub(crate) fn batches(&self, mut operation: impl FnMut(usize)) -> Vec<f64> {

@@ -468,7 +468,7 @@ impl Table {
         }
     }
 
-    /// Removes the entry of a place.
+    /// Removes the entry of a place, and counts it out where it was refused (`index-reachable`).
     #[inline(always)]
     fn remove(&mut self, place: Place) {
         let Place { group, at, home } = place;

@@ -1,0 +1,136 @@
+//! Collections by key beside those of `std`, of `nexus-collections` and of the crates that programs
+//! take for them: sorted maps, heaps, lists, and an index by id.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use flatslab::collections::{SortedMap, SortedSlab};
+use flatslab::{GenKey, Key};
+use flatslab_benches::prelude::*;
+use priority_queue::PriorityQueue;
+use rand::Rng;
+use rand::seq::SliceRandom;
+
+use heaps::{Binary, Nexus, OurHeap, Timers, heap};
+use indices::{Dense, Fold, Fx, Index, OfHash, OfIndexMap, Sip, Sparse, growing, index};
+use lists::{Boxes, NexusQueue, OurList, Queue, list};
+use maps::{Map, NexusBTree, NexusRbTree, map};
+
+#[path = "by_key/heaps.rs"]
+mod heaps;
+#[path = "by_key/indices.rs"]
+mod indices;
+#[path = "by_key/lists.rs"]
+mod lists;
+#[path = "by_key/maps.rs"]
+mod maps;
+
+const PLAN: Plan = plan::of(
+    "collections",
+    &[
+        (1 << 7, &FAMILIES),
+        (1 << 10, &FAMILIES),
+        (1 << 15, &FAMILIES),
+        (1 << 20, &FAMILIES),
+    ],
+    1 << 10,
+    &["BTreeMap", "BinaryHeap", "nexus List", "HashMap, foldhash"],
+    cases,
+);
+
+/// Bytes of an entry of a map, of a priority, of a value in a list, and of one with an id.
+const FAMILIES: [usize; 4] = [16, 8, 24, 64];
+
+const MAPS: [&str; 7] = [
+    "MAP insert",
+    "MAP get",
+    "MAP get, not there",
+    "MAP remove + insert",
+    "MAP walk",
+    "MAP first + later",
+    "MAP first, to empty",
+];
+
+const HEAPS: [&str; 5] = [
+    "HEAP pop + push",
+    "HEAP nine cancels, a pop",
+    "HEAP change",
+    "HEAP remove + push",
+    "HEAP push, from empty",
+];
+
+const LISTS: [&str; 4] = [
+    "LIST unlink + link",
+    "LIST remove + insert",
+    "LIST pop + push",
+    "LIST walk",
+];
+
+const INDICES: [&str; 3] = ["INDEX get", "INDEX get, not there", "INDEX remove + insert"];
+
+/// The longest of all insertions, in ticks.
+const GROWING: [&str; 1] = ["INDEX longest insertion"];
+
+fn main() -> ExitCode {
+    run::main(&PLAN)
+}
+
+fn cases(_: &Arguments, live: usize, bytes: usize) -> Vec<Case> {
+    macro_rules! case {
+        ($rows:expr, $reference:expr, $turn:ident: $($subject:ty),*) => {
+            Case::of(
+                &$rows,
+                if live > 1 << 16 { 3 } else { 9 },
+                const { &[Column::Value(Metric::Ticks), Column::Ratio($reference)] },
+                vec![$(Entry::of(<$subject>::NAME, $turn::<$subject>)),*],
+            )
+        };
+    }
+    match bytes {
+        16 => vec![case!(
+            MAPS, "BTreeMap", map: SortedMap<u64, u64>, SortedSlab<u64, u64>, BTreeMap<u64, u64>,
+            NexusBTree, NexusRbTree
+        )],
+        8 => vec![case!(
+            HEAPS, "BinaryHeap", heap: OurHeap, Binary, Nexus, PriorityQueue<u32, Reverse<u64>>
+        )],
+        24 => vec![case!(
+            LISTS, "nexus List", list: OurList<Key>, OurList<GenKey>, NexusQueue, Boxes
+        )],
+        _ => {
+            let mut cases = vec![case!(
+                INDICES, "HashMap, foldhash", index: Dense, Sparse, OfHash<Fold>, OfHash<Fx>,
+                OfHash<Sip>, OfIndexMap
+            )];
+            if live >= 1 << 15 {
+                cases.push(case!(
+                    GROWING, "HashMap, foldhash", growing: Dense, OfHash<Fold>, OfHash<Fx>
+                ));
+            }
+            cases
+        }
+    }
+}
+
+/// How many operations are timed of a collection of so many.
+fn timed(live: usize) -> usize {
+    live.clamp(1 << 13, 1 << 17)
+}
+
+/// Distinct numbers without an order.
+fn numbers(setting: &mut Setting, count: usize) -> Vec<u64> {
+    let shift = setting.random.random::<u64>() << 24;
+    let mut numbers: Vec<u64> = (0..count as u64)
+        .map(|number| (shift + number).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        .collect();
+    numbers.shuffle(&mut setting.random);
+    numbers
+}
+
+/// Places of live values, in random order.
+fn picks(setting: &mut Setting, count: usize) -> Vec<u32> {
+    let live = setting.live as u32;
+    (0..count)
+        .map(|_| setting.random.random_range(0..live))
+        .collect()
+}

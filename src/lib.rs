@@ -14,6 +14,7 @@
 //! |---|---|
 //! | [`BoundedSlab`], [`Slab`] | Values shared through `&self`, with handles that own them and borrows checked at run time. |
 //! | [`KeySlab`], [`BoundedKeySlab`] | A container like `Vec` whose indices stay valid: values are inserted and removed by key. |
+//! | [`collections`] | Lists, heaps, sorted maps and an index by id, of the keys of a key slab. |
 //! | [`Pool`](pool::Pool) | Boxes for objects of one type that are created and dropped all the time. |
 //! | [`Arena`](bump::Arena) | Scratch memory for values of mixed types, freed all at once. |
 //! | [`ByteArena`](bytes::ByteArena) | Reference-counted byte buffers of any size, for one thread or many. |
@@ -72,7 +73,10 @@
 //! | a loop over all values | `iter`, `iter_mut`, `keys`; [`try_iter`](TrackedSlab::try_iter) if guards may hold some of them |
 //! | a maintenance window | [`retain`](TrackedSlab::retain), `drain`; [`Slab::shrink_to_fit`], [`Slab::reserve`] |
 //! | a large working set, memory that never faults, or memory of your own | any of the containers, built with [`memory::Pages`] |
-//! | a queue of jobs by time or priority, which are moved and cancelled by key | the pairing heap of `examples/pairing_heap.rs`, whose nodes are in a [`KeySlab`] |
+//! | a queue of jobs by time or priority, which are moved and cancelled by key | [`collections::Heap`] |
+//! | queues and lists whose values are removed by key, a price level or an LRU order | [`collections::List`] |
+//! | values that are found by an id which they contain | [`collections::KeyIndex`] |
+//! | values in order of a key: price levels, time windows | [`collections::SortedMap`], [`collections::SortedSlab`] |
 //! | memory that is registered with the kernel or a device as one block | a [`memory::Region`], from which any of the containers takes its memory (feature `std`) |
 //! | a running program whose use of memory, peaks, refusals and growth you want to watch | the containers' `stats()`, and the guide's page [`metrics`](guide::metrics) |
 //! | code that is generic over bounded and growable slabs | [`TrackedSlab`]`<T, M>`, [`PlainSlab`]`<T, K, S>` |
@@ -189,7 +193,8 @@
 //! # Features
 //!
 //! Without any feature the crate has [`pool::PoolStorage`] and
-//! [`KeySlabStorage`](key_slab::KeySlabStorage), whose containers need no allocator, and [`Key`]s.
+//! [`KeySlabStorage`](key_slab::KeySlabStorage), whose containers need no allocator, [`Key`]s, and
+//! [`List`](collections::List)s of them.
 //!
 //! A program that must review what it uses leaves families out: `default-features = false`, and the
 //! features of those that it has. [`KeySlab`], [`pool`] and [`memory`] come with `alloc`.
@@ -200,7 +205,7 @@
 //! | `arenas` (default; enables `alloc`) | [`bump`], [`bytes`] and [`epoch`] |
 //! | `threads` (default; enables `alloc`) | [`sync`]: [`SendSlot`](sync::SendSlot) needs `tracked` too, [`SharedRing`](sync::SharedRing) `arenas` and `std` |
 //! | `std` (default; enables `alloc`) | [spare chunks](Builder::spare_chunks) built by a thread, [`sync::SharedRing`], [`memory::Region`], `std::io::Write` and `read_from` for buffers and ring entries; a [`SendSlot`](sync::SendSlot) that is dropped on its slab's thread frees its slot at once |
-//! | `alloc` | [`KeySlab`] and its relatives, pools that allocate, [`memory`], [`Builder`] |
+//! | `alloc` | [`KeySlab`] and its relatives, the [`collections`] but [`List`](collections::List), pools that allocate, [`memory`], [`Builder`] |
 //! | `serde` (enables `alloc`) | snapshots of [`KeySlab`] and [`BoundedKeySlab`], and serialization of their keys |
 //! | `os-memory` (enables `std`) | huge pages, locked memory and memory nodes, and slabs that grow in place, on Linux |
 //! | `allocator-api2` (enables `alloc`) | [`PageAllocator`](memory::PageAllocator) for your own collections, [`FromAllocator`](memory::FromAllocator) to use your allocator in the slabs; `&Arena` is an allocator |

@@ -161,7 +161,7 @@ fn errors(to: &mut Messages) {
     for error in [
         AddError::Missing,
         AddError::Taken(Key::NONE),
-        AddError::NoRoom(slot),
+        AddError::OutOfRange(slot),
         AddError::Full,
         AddError::NoMemory(full),
     ] {

@@ -15,7 +15,7 @@ use rand::Rng;
 
 use crate::{picks, timed};
 
-pub trait Timers {
+pub(super) trait Timers {
     const NAME: &str;
     /// Whether a timer can be found.
     const FINDS: bool = true;
@@ -27,7 +27,7 @@ pub trait Timers {
     fn change(&mut self, id: u32, time: u64);
 }
 
-pub fn heap<H: Timers>(mut setting: Setting) -> Turn {
+pub(super) fn heap<H: Timers>(mut setting: Setting) -> Turn {
     let (live, count) = (setting.live, timed(setting.live));
     let steps: Vec<u64> = (0..count)
         .map(|_| setting.random.random_range(0..1 << 40))
@@ -93,7 +93,7 @@ pub fn heap<H: Timers>(mut setting: Setting) -> Turn {
 }
 
 /// The heap, with the slab whose values have the priorities' ids.
-pub struct OurHeap {
+pub(super) struct OurHeap {
     slab: BoundedKeySlab<u32>,
     keys: Vec<Key>,
     heap: Heap<u64>,
@@ -136,7 +136,7 @@ impl Timers for OurHeap {
     }
 }
 
-pub struct Binary(BinaryHeap<Reverse<(u64, u32)>>);
+pub(super) struct Binary(BinaryHeap<Reverse<(u64, u32)>>);
 
 impl Timers for Binary {
     const NAME: &str = "BinaryHeap";
@@ -221,7 +221,7 @@ impl Ord for Timer {
     }
 }
 
-pub struct Nexus {
+pub(super) struct Nexus {
     heap: NexusHeap<Timer>,
     handles: Vec<Option<RcSlot<HeapNode<Timer>>>>,
     slab: RcSlab<HeapNode<Timer>>,

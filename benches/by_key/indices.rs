@@ -10,7 +10,7 @@ use flatslab_benches::prelude::*;
 use crate::{numbers, picks, timed};
 
 /// A value of a cache line, with the id by which it is found.
-pub struct Order {
+pub(super) struct Order {
     id: u64,
     shares: u64,
     _others: [u64; 6],
@@ -30,7 +30,7 @@ fn order(id: u64) -> Order {
     }
 }
 
-pub trait Index {
+pub(super) trait Index {
     const NAME: &str;
 
     fn empty(capacity: usize) -> Self;
@@ -42,7 +42,7 @@ pub trait Index {
     fn remove(&mut self, id: u64);
 }
 
-pub fn index<X: Index>(mut setting: Setting) -> Turn {
+pub(super) fn index<X: Index>(mut setting: Setting) -> Turn {
     let (live, count) = (setting.live, timed(setting.live));
     let ids = numbers(&mut setting, live + count);
     let (there, others) = ids.split_at(live);
@@ -76,7 +76,7 @@ pub fn index<X: Index>(mut setting: Setting) -> Turn {
 }
 
 /// The longest of the insertions by which an index grows. The slab has its memory before.
-pub fn growing<X: Index>(mut setting: Setting) -> Turn {
+pub(super) fn growing<X: Index>(mut setting: Setting) -> Turn {
     let live = setting.live;
     let ids = numbers(&mut setting, live);
     let mut index = X::growing();
@@ -92,13 +92,13 @@ pub fn growing<X: Index>(mut setting: Setting) -> Turn {
 /// So many slots that no slab of this bench grows.
 const MOST: usize = 1 << 20;
 
-pub struct OurIndex<const LOAD: usize> {
+pub(super) struct OurIndex<const LOAD: usize> {
     slab: KeySlab<Order>,
     index: KeyIndex<u64>,
 }
 
-pub type Dense = OurIndex<45>;
-pub type Sparse = OurIndex<20>;
+pub(super) type Dense = OurIndex<45>;
+pub(super) type Sparse = OurIndex<20>;
 
 impl<const LOAD: usize> Index for OurIndex<LOAD> {
     const NAME: &str = match LOAD {
@@ -143,12 +143,12 @@ impl<const LOAD: usize> Index for OurIndex<LOAD> {
     }
 }
 
-pub type Fold = foldhash::fast::RandomState;
-pub type Fx = rustc_hash::FxBuildHasher;
-pub type Sip = std::hash::RandomState;
+pub(super) type Fold = foldhash::fast::RandomState;
+pub(super) type Fx = rustc_hash::FxBuildHasher;
+pub(super) type Sip = std::hash::RandomState;
 
 /// A hash map of keys, beside the slab.
-pub struct OfHash<H> {
+pub(super) struct OfHash<H> {
     slab: KeySlab<Order>,
     map: HashMap<u64, Key, H>,
 }
@@ -194,7 +194,7 @@ macro_rules! key_map {
     };
 }
 
-pub trait Named: BuildHasher + Default {
+pub(super) trait Named: BuildHasher + Default {
     const NAME: &str;
 }
 
@@ -214,7 +214,7 @@ impl<H: Named> Index for OfHash<H> {
     key_map!(H::NAME, HashMap<u64, Key, H>, remove);
 }
 
-pub struct OfIndexMap {
+pub(super) struct OfIndexMap {
     slab: KeySlab<Order>,
     map: indexmap::IndexMap<u64, Key, Fold>,
 }

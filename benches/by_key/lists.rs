@@ -12,7 +12,7 @@ use rand::seq::SliceRandom;
 
 use crate::{picks, timed};
 
-pub trait Queue {
+pub(super) trait Queue {
     const NAME: &str;
 
     fn empty(capacity: usize) -> Self;
@@ -27,7 +27,7 @@ pub trait Queue {
     fn sum(&mut self) -> u64;
 }
 
-pub fn list<Q: Queue>(mut setting: Setting) -> Turn {
+pub(super) fn list<Q: Queue>(mut setting: Setting) -> Turn {
     let (live, count) = (setting.live, timed(setting.live));
     let picks = picks(&mut setting, count);
     let mut ids: Vec<u32> = (0..live as u32).collect();
@@ -71,7 +71,7 @@ struct Item<K> {
 linked!(impl Linked<Key, Key> for Item<Key> { links });
 linked!(impl Linked<GenKey, Key> for Item<GenKey> { links });
 
-pub struct OurList<K: SlabKey> {
+pub(super) struct OurList<K: SlabKey> {
     slab: BoundedKeySlab<Item<K>, K>,
     keys: Vec<K>,
     list: List<K>,
@@ -133,7 +133,7 @@ our_list!(GenKey, "List, GenKey");
 
 type Node = ListNode<(u32, u64)>;
 
-pub struct NexusQueue {
+pub(super) struct NexusQueue {
     list: NexusList<(u32, u64)>,
     handles: Vec<Option<RcSlot<Node>>>,
     slab: RcSlab<Node>,
@@ -200,7 +200,7 @@ struct Boxed {
 
 intrusive_adapter!(InBoxes = Box<Boxed>: Boxed { link => LinkedListLink });
 
-pub struct Boxes {
+pub(super) struct Boxes {
     list: LinkedList<InBoxes>,
     places: Vec<*const Boxed>,
 }

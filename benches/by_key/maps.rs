@@ -11,7 +11,7 @@ use rand::Rng;
 
 use crate::{numbers, picks, timed};
 
-pub trait Map {
+pub(super) trait Map {
     const NAME: &str;
 
     fn empty(capacity: usize) -> Self;
@@ -22,7 +22,7 @@ pub trait Map {
     fn sum(&self) -> u64;
 }
 
-pub fn map<M: Map>(mut setting: Setting) -> Turn {
+pub(super) fn map<M: Map>(mut setting: Setting) -> Turn {
     let (live, count) = (setting.live, timed(setting.live));
     let keys = numbers(&mut setting, live + count);
     let (there, others) = keys.split_at(live);
@@ -149,7 +149,7 @@ impl Map for BTreeMap<u64, u64> {
 /// A map of `nexus-collections`, with the slab of its nodes.
 macro_rules! nexus_map {
     ($name:ident, $tree:ty, $node:ty, $label:expr, $nodes:expr) => {
-        pub struct $name {
+        pub(super) struct $name {
             tree: $tree,
             slab: RawSlab<$node>,
         }

@@ -142,7 +142,7 @@ pub enum AddError<K> {
     /// Another value has this id: the one with this key.
     Taken(K),
     /// The slot of the key is not below the capacity of the index.
-    NoRoom(SlotError),
+    OutOfRange(SlotError),
     /// The index has as many entries as it has room for; so some of them are
     /// [stale](KeyIndex#removal).
     Full,
@@ -155,7 +155,7 @@ impl<K> fmt::Display for AddError<K> {
         match self {
             AddError::Missing => f.write_str("no value has this key"),
             AddError::Taken(_) => f.write_str("another value has this id"),
-            AddError::NoRoom(error) => error.fmt(f),
+            AddError::OutOfRange(error) => error.fmt(f),
             AddError::Full => f.write_str("the index is full of entries, some of them stale"),
             AddError::NoMemory(error) => error.fmt(f),
         }
@@ -888,7 +888,7 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
             self.grow(store, slot).map_err(AddError::NoMemory)
         } else if slot >= self.table.slots {
             let capacity = self.table.slots;
-            Err(AddError::NoRoom(SlotError { slot, capacity }))
+            Err(AddError::OutOfRange(SlotError { slot, capacity }))
         } else if self.len() >= self.table.slots {
             Err(AddError::Full)
         } else {

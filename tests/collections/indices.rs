@@ -178,7 +178,7 @@ fn an_index_without_room_refuses_and_loses_nothing() {
         slot: 2,
         capacity: 2,
     };
-    assert_eq!(index.add(&slab, keys[2]), Err(AddError::NoRoom(error)));
+    assert_eq!(index.add(&slab, keys[2]), Err(AddError::OutOfRange(error)));
     assert_eq!(index.add(&slab, Key::NONE), Err(AddError::Missing));
     let refused = index.insert(&mut slab, order(7)).unwrap_err();
     assert_eq!((refused.into_inner(), slab.len()), (order(7), 3));

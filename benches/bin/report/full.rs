@@ -12,7 +12,7 @@ use crate::{Section, pages, runs};
 const USUAL: usize = 8192;
 
 /// The benches that have a file, in the order in which these are written.
-pub(crate) const BENCHES: [&str; 15] = [
+pub(crate) const BENCHES: [&str; 16] = [
     "cycles",
     "growth",
     lives::BENCH,
@@ -24,6 +24,7 @@ pub(crate) const BENCHES: [&str; 15] = [
     threads::BENCH,
     "intrusive",
     "objects",
+    "collections",
     "checkpoints",
     "registered",
     "heaps",
@@ -86,10 +87,14 @@ fn sections(record: &Record, bench: &'static str) -> Vec<Section> {
 const GOALS: &str = "Goals";
 
 /// Tables of all cases: the bench, the title, the subject of the ratios, and the size of the values.
-const OTHERS: [(&str, &str, &str, usize); 8] = [
+const OTHERS: [(&str, &str, &str, usize); 12] = [
     ("intrusive", "Values of 8 bytes", "Box, linked", 8),
     ("intrusive", "Values of 64 bytes", "Box, linked", 64),
     ("objects", "Trait objects", "Box<dyn>", 64),
+    ("collections", "Sorted maps", "BTreeMap", 16),
+    ("collections", "Heaps", "BinaryHeap", 8),
+    ("collections", "Lists", "nexus List", 24),
+    ("collections", "Indices", "HashMap, foldhash", 64),
     (
         "checkpoints",
         "Frames that are saved",

@@ -265,7 +265,7 @@ impl<T> SharedSlab<T> {
         for index in 0..capacity {
             // SAFETY: below the capacity; no one else has the slab yet.
             unsafe {
-                let word = slab.cell(index).word_place();
+                let word = slab.cell(index).stamp();
                 word.write(Word::vacant(slab.generation_step()));
             }
         }

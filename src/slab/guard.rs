@@ -24,6 +24,7 @@ use core::ptr::NonNull;
 use crate::as_value::print_as_value;
 use crate::error::AccessError;
 use crate::key::Key;
+use crate::raw::borrow::{Exclusive, Shared};
 use crate::slab::cell::{CellPtr, Live, Place};
 use crate::slab::header::SlabHeader;
 use crate::slab::state::{MAX_READERS, Stamp, State};
@@ -350,12 +351,7 @@ impl Drop for End<'_> {
 /// assert_eq!(&*names.first().unwrap(), "Ada");
 /// ```
 #[must_use = "the borrow ends at once"]
-pub struct MappedRef<'a, U: ?Sized> {
-    /// A pointer, not a reference: the end of the borrow may free the part.
-    part: NonNull<U>,
-    end: End<'a>,
-    value: PhantomData<&'a U>,
-}
+pub struct MappedRef<'a, U: ?Sized>(Shared<'a, U, End<'a>>);
 
 impl<'a, T> Ref<'a, T> {
     /// Turns the guard into a guard of a part of the value.
@@ -379,11 +375,9 @@ impl<'a, T> Ref<'a, T> {
         F: FnOnce(&T) -> &U,
     {
         let part = NonNull::from(f(&guard));
-        MappedRef {
-            part,
-            end: End::of_reader(guard),
-            value: PhantomData,
-        }
+        // SAFETY: a part of the value, which the reader keeps until its end (`readers-or-writer`,
+        // `borrow-keeps-value`, `part-borrowed`).
+        MappedRef(unsafe { Shared::new(part, End::of_reader(guard)) })
     }
 
     /// Turns the guard into a guard of a part of the value, if the value has this part.
@@ -412,11 +406,10 @@ impl<'a, T> Ref<'a, T> {
         F: FnOnce(&T) -> Option<&U>,
     {
         match f(&guard).map(NonNull::from) {
-            Some(part) => Ok(MappedRef {
-                part,
-                end: End::of_reader(guard),
-                value: PhantomData,
-            }),
+            // SAFETY: as in `map`.
+            Some(part) => Ok(MappedRef(unsafe {
+                Shared::new(part, End::of_reader(guard))
+            })),
             None => Err(guard),
         }
     }
@@ -456,13 +449,11 @@ impl<'a, U: ?Sized> MappedRef<'a, U> {
         reason = "a method would hide the part's own"
     )]
     pub fn clone(guard: &Self) -> Self {
-        // SAFETY: only a `Ref` becomes such a guard.
-        match unsafe { guard.end.try_clone() } {
-            Ok(end) => MappedRef {
-                part: guard.part,
-                end,
-                value: PhantomData,
-            },
+        // SAFETY: only a `Ref` becomes such a guard. The other end is that of another reader of the
+        // same value (`part-borrowed`).
+        let other = unsafe { (guard.0.end().try_clone()).map(|end| guard.0.with_end(end)) };
+        match other {
+            Ok(other) => MappedRef(other),
             Err(key) => {
                 panic!(
                     "MappedRef::clone was refused for {key:?}: the value has too many readers \
@@ -492,11 +483,7 @@ impl<'a, U: ?Sized> MappedRef<'a, U> {
     where
         F: FnOnce(&U) -> &V,
     {
-        MappedRef {
-            part: NonNull::from(f(&guard)),
-            end: guard.end,
-            value: PhantomData,
-        }
+        MappedRef(guard.0.map(f))
     }
 
     /// Turns the guard into a guard of a part of its part, if it has this part.
@@ -524,14 +511,7 @@ impl<'a, U: ?Sized> MappedRef<'a, U> {
     where
         F: FnOnce(&U) -> Option<&V>,
     {
-        match f(&guard).map(NonNull::from) {
-            Some(part) => Ok(MappedRef {
-                part,
-                end: guard.end,
-                value: PhantomData,
-            }),
-            None => Err(guard),
-        }
+        guard.0.filter_map(f).map(MappedRef).map_err(MappedRef)
     }
 }
 
@@ -540,11 +520,7 @@ impl<U: ?Sized> Deref for MappedRef<'_, U> {
 
     #[inline]
     fn deref(&self) -> &U {
-        // SAFETY: a part of a value that is there, and not written to, while
-        // `end` reads it (`readers-or-writer`, `borrow-keeps-value`). Whatever
-        // lifetime the closure was called with, the part is borrowed for no
-        // longer than this guard.
-        unsafe { self.part.as_ref() }
+        &self.0
     }
 }
 
@@ -577,13 +553,7 @@ impl<U: ?Sized> Deref for MappedRef<'_, U> {
 /// assert_eq!(*quantities.first().unwrap(), 8);
 /// ```
 #[must_use = "the borrow ends at once"]
-pub struct MappedRefMut<'a, U: ?Sized> {
-    /// A pointer, not a reference: the end of the borrow may free the part.
-    part: NonNull<U>,
-    end: End<'a>,
-    /// Invariant in `U`.
-    value: PhantomData<&'a mut U>,
-}
+pub struct MappedRefMut<'a, U: ?Sized>(Exclusive<'a, U, End<'a>>);
 
 impl<'a, T> RefMut<'a, T> {
     /// Turns the guard into a guard of a part of the value.
@@ -609,11 +579,9 @@ impl<'a, T> RefMut<'a, T> {
         F: FnOnce(&mut T) -> &mut U,
     {
         let part = NonNull::from(f(&mut guard));
-        MappedRefMut {
-            part,
-            end: End::of_writer(guard),
-            value: PhantomData,
-        }
+        // SAFETY: a part of the value, which only this writer reaches until its end
+        // (`readers-or-writer`, `borrow-keeps-value`, `part-borrowed`).
+        MappedRefMut(unsafe { Exclusive::new(part, End::of_writer(guard)) })
     }
 
     /// Turns the guard into a guard of a part of the value, if the value has this part.
@@ -643,11 +611,10 @@ impl<'a, T> RefMut<'a, T> {
         F: FnOnce(&mut T) -> Option<&mut U>,
     {
         match f(&mut guard).map(NonNull::from) {
-            Some(part) => Ok(MappedRefMut {
-                part,
-                end: End::of_writer(guard),
-                value: PhantomData,
-            }),
+            // SAFETY: as in `map`.
+            Some(part) => Ok(MappedRefMut(unsafe {
+                Exclusive::new(part, End::of_writer(guard))
+            })),
             None => Err(guard),
         }
     }
@@ -672,15 +639,11 @@ impl<'a, U: ?Sized> MappedRefMut<'a, U> {
     /// assert_eq!(slot.get().1, [7, 9]);
     /// ```
     #[inline]
-    pub fn map<V: ?Sized, F>(mut guard: Self, f: F) -> MappedRefMut<'a, V>
+    pub fn map<V: ?Sized, F>(guard: Self, f: F) -> MappedRefMut<'a, V>
     where
         F: FnOnce(&mut U) -> &mut V,
     {
-        MappedRefMut {
-            part: NonNull::from(f(&mut guard)),
-            end: guard.end,
-            value: PhantomData,
-        }
+        MappedRefMut(guard.0.map(f))
     }
 
     /// Turns the guard into a guard of a part of its part, if it has this part.
@@ -706,18 +669,15 @@ impl<'a, U: ?Sized> MappedRefMut<'a, U> {
     /// assert_eq!(slot.get().1, [8]);
     /// ```
     #[inline]
-    pub fn filter_map<V: ?Sized, F>(mut guard: Self, f: F) -> Result<MappedRefMut<'a, V>, Self>
+    pub fn filter_map<V: ?Sized, F>(guard: Self, f: F) -> Result<MappedRefMut<'a, V>, Self>
     where
         F: FnOnce(&mut U) -> Option<&mut V>,
     {
-        match f(&mut guard).map(NonNull::from) {
-            Some(part) => Ok(MappedRefMut {
-                part,
-                end: guard.end,
-                value: PhantomData,
-            }),
-            None => Err(guard),
-        }
+        guard
+            .0
+            .filter_map(f)
+            .map(MappedRefMut)
+            .map_err(MappedRefMut)
     }
 }
 
@@ -726,18 +686,14 @@ impl<U: ?Sized> Deref for MappedRefMut<'_, U> {
 
     #[inline]
     fn deref(&self) -> &U {
-        // SAFETY: a part of a value that is there, and only reached through this
-        // guard, while `end` holds `X` (`readers-or-writer`, `borrow-keeps-value`).
-        unsafe { self.part.as_ref() }
+        &self.0
     }
 }
 
 impl<U: ?Sized> DerefMut for MappedRefMut<'_, U> {
     #[inline]
     fn deref_mut(&mut self) -> &mut U {
-        // SAFETY: the part of a live value, only reached through this guard while
-        // `end` holds `X` (`readers-or-writer`, `borrow-keeps-value`).
-        unsafe { self.part.as_mut() }
+        &mut self.0
     }
 }
 

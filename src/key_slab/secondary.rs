@@ -258,12 +258,12 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
     /// O(slots up to the last entry).
     pub fn retain(&mut self, mut keep: impl FnMut(K, &mut V) -> bool) {
         let mut walk = Walk::new(&self.slab);
-        while let Some((index, mut cell)) = walk.next_cell() {
-            // SAFETY: an occupied cell of this slab (`walk-left`), and its slot; `keep` cannot
-            // reach the slab. The visited cell is removed, not the entry of the key: the methods of
-            // the key may return other numbers.
+        while let Some((index, version, mut cell)) = walk.next_cell() {
+            let key = K::new(index, version, Inside);
+            // SAFETY: an occupied cell of this slab (`walk-left`); `keep` cannot reach the slab.
+            // The visited cell is removed, not the entry of the key: the methods of the key may
+            // return other numbers.
             unsafe {
-                let key = K::new(index, cell.as_ref().version(), Inside);
                 if !keep(key, cell.as_mut().value_mut()) {
                     self.slab.detached += 1;
                     drop(K::Cell::vacate(cell, DETACHED));

@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 
 use super::key::{MAX_READERS, Word};
 use crate::as_value::print_as_value;
-use crate::raw::borrow::{Exclusive, Shared};
+use crate::raw::borrow::Guard;
 
 /// A shared borrow of a value, like [`core::cell::Ref`].
 ///
@@ -28,7 +28,7 @@ use crate::raw::borrow::{Exclusive, Shared};
 /// assert_eq!(slab.try_take(key), Ok(7));
 /// ```
 #[must_use = "the borrow ends at once"]
-pub struct Ref<'a, T: ?Sized>(Shared<'a, T, Reader<'a>>);
+pub struct Ref<'a, T: ?Sized>(Guard<&'a T, T, Reader<'a>>);
 
 /// A mutable borrow of a value, like [`core::cell::RefMut`].
 ///
@@ -45,7 +45,7 @@ pub struct Ref<'a, T: ?Sized>(Shared<'a, T, Reader<'a>>);
 /// assert_eq!(*slab.get(key).unwrap(), 8);
 /// ```
 #[must_use = "the borrow ends at once"]
-pub struct RefMut<'a, T: ?Sized>(Exclusive<'a, T, Writer<'a>>);
+pub struct RefMut<'a, T: ?Sized>(Guard<&'a mut T, T, Writer<'a>>);
 
 /// A reader that a word counts.
 struct Reader<'a>(&'a Cell<Word>);
@@ -76,7 +76,7 @@ impl<'a, T: ?Sized> Ref<'a, T> {
     pub(super) unsafe fn new(word: &'a Cell<Word>, value: NonNull<T>) -> Self {
         // SAFETY: the value is there, and not written to, while this reader is counted
         // (precondition, `word-says-value`, `guards-exclude`).
-        Ref(unsafe { Shared::new(value, Reader(word)) })
+        Ref(unsafe { Guard::new(value, Reader(word)) })
     }
 
     /// Returns another guard of the same value. O(1); does not allocate.
@@ -145,7 +145,7 @@ impl<'a, T: ?Sized> RefMut<'a, T> {
     pub(super) unsafe fn new(word: &'a Cell<Word>, value: NonNull<T>) -> Self {
         // SAFETY: the value is there, and only reached through this writer while it exists
         // (precondition, `word-says-value`, `guards-exclude`).
-        RefMut(unsafe { Exclusive::new(value, Writer(word)) })
+        RefMut(unsafe { Guard::new(value, Writer(word)) })
     }
 
     /// Turns the guard into one of a part of the value. O(1); does not allocate.

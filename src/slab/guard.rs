@@ -24,7 +24,7 @@ use core::ptr::NonNull;
 use crate::as_value::print_as_value;
 use crate::error::AccessError;
 use crate::key::Key;
-use crate::raw::borrow::{Exclusive, Shared};
+use crate::raw::borrow::Guard;
 use crate::slab::cell::{CellPtr, Live, Place};
 use crate::slab::header::SlabHeader;
 use crate::slab::state::{MAX_READERS, Stamp, State};
@@ -255,40 +255,32 @@ impl<'a> End<'a> {
     #[inline]
     fn of_reader<T>(guard: Ref<'a, T>) -> Self {
         unsafe fn end<T>(stamp: NonNull<Stamp>, header: NonNull<SlabHeader>) {
-            // SAFETY: the reader that was admitted, says `of_reader`; the stamp of a
-            // cell of `T`.
+            // SAFETY: the reader that was admitted, and the stamp of a cell of `T`, from `new`.
             unsafe { Place::<T>::new(CellPtr::of_stamp(stamp), header).end_read() };
         }
-        let (stamp, header) = Self::parts_of(guard.into_place());
-        End {
-            stamp,
-            header,
-            end: end::<T>,
-            alive: PhantomData,
-        }
+        Self::new(guard.into_place(), end::<T>)
     }
 
     #[inline]
     fn of_writer<T>(guard: RefMut<'a, T>) -> Self {
         unsafe fn end<T>(stamp: NonNull<Stamp>, header: NonNull<SlabHeader>) {
-            // SAFETY: the writer that was admitted, says `of_writer`; the stamp of a
-            // cell of `T`.
+            // SAFETY: the writer that was admitted, and the stamp of a cell of `T`, from `new`.
             unsafe { Place::<T>::new(CellPtr::of_stamp(stamp), header).end_write() };
         }
-        let (stamp, header) = Self::parts_of(guard.into_place());
-        End {
-            stamp,
-            header,
-            end: end::<T>,
-            alive: PhantomData,
-        }
+        Self::new(guard.into_place(), end::<T>)
     }
 
+    /// The end of a guard that had this place, and was given up without being ended.
     #[inline(always)]
-    fn parts_of<T>(place: Place<T>) -> (NonNull<Stamp>, NonNull<SlabHeader>) {
+    fn new<T>(place: Place<T>, end: unsafe fn(NonNull<Stamp>, NonNull<SlabHeader>)) -> Self {
         let (cell, header) = place.into_parts();
-        // SAFETY: by `holder-keeps-cell` the cell of a guard is allocated.
-        (unsafe { CellPtr::<T>::new(cell).stamp() }, header)
+        End {
+            // SAFETY: by `holder-keeps-cell` the cell of a guard is allocated.
+            stamp: unsafe { CellPtr::<T>::new(cell).stamp() },
+            header,
+            end,
+            alive: PhantomData,
+        }
     }
 
     /// Counts one more reader of the same value, and returns its end.
@@ -351,7 +343,7 @@ impl Drop for End<'_> {
 /// assert_eq!(&*names.first().unwrap(), "Ada");
 /// ```
 #[must_use = "the borrow ends at once"]
-pub struct MappedRef<'a, U: ?Sized>(Shared<'a, U, End<'a>>);
+pub struct MappedRef<'a, U: ?Sized>(Guard<&'a U, U, End<'a>>);
 
 impl<'a, T> Ref<'a, T> {
     /// Turns the guard into a guard of a part of the value.
@@ -377,7 +369,7 @@ impl<'a, T> Ref<'a, T> {
         let part = NonNull::from(f(&guard));
         // SAFETY: a part of the value, which the reader keeps until its end (`readers-or-writer`,
         // `borrow-keeps-value`, `part-borrowed`).
-        MappedRef(unsafe { Shared::new(part, End::of_reader(guard)) })
+        MappedRef(unsafe { Guard::new(part, End::of_reader(guard)) })
     }
 
     /// Turns the guard into a guard of a part of the value, if the value has this part.
@@ -408,7 +400,7 @@ impl<'a, T> Ref<'a, T> {
         match f(&guard).map(NonNull::from) {
             // SAFETY: as in `map`.
             Some(part) => Ok(MappedRef(unsafe {
-                Shared::new(part, End::of_reader(guard))
+                Guard::new(part, End::of_reader(guard))
             })),
             None => Err(guard),
         }
@@ -553,7 +545,7 @@ impl<U: ?Sized> Deref for MappedRef<'_, U> {
 /// assert_eq!(*quantities.first().unwrap(), 8);
 /// ```
 #[must_use = "the borrow ends at once"]
-pub struct MappedRefMut<'a, U: ?Sized>(Exclusive<'a, U, End<'a>>);
+pub struct MappedRefMut<'a, U: ?Sized>(Guard<&'a mut U, U, End<'a>>);
 
 impl<'a, T> RefMut<'a, T> {
     /// Turns the guard into a guard of a part of the value.
@@ -581,7 +573,7 @@ impl<'a, T> RefMut<'a, T> {
         let part = NonNull::from(f(&mut guard));
         // SAFETY: a part of the value, which only this writer reaches until its end
         // (`readers-or-writer`, `borrow-keeps-value`, `part-borrowed`).
-        MappedRefMut(unsafe { Exclusive::new(part, End::of_writer(guard)) })
+        MappedRefMut(unsafe { Guard::new(part, End::of_writer(guard)) })
     }
 
     /// Turns the guard into a guard of a part of the value, if the value has this part.
@@ -613,7 +605,7 @@ impl<'a, T> RefMut<'a, T> {
         match f(&mut guard).map(NonNull::from) {
             // SAFETY: as in `map`.
             Some(part) => Ok(MappedRefMut(unsafe {
-                Exclusive::new(part, End::of_writer(guard))
+                Guard::new(part, End::of_writer(guard))
             })),
             None => Err(guard),
         }

@@ -30,9 +30,10 @@
 //!   value. Neither covers the other's bytes.
 
 use core::fmt;
+use core::marker::PhantomData;
 use core::num::NonZeroU64;
+use core::ptr::NonNull;
 
-#[cfg(doc)]
 use super::SharedSlab;
 use crate::error::AccessError;
 #[cfg(not(all(test, not(loom))))]
@@ -287,17 +288,48 @@ fn why_not_taken(bits: u64, generation: u64) -> AccessError {
 /// A pointer to a cell, whose stamp is the word.
 pub(super) type CellPtr<T> = cell::CellPtr<T, Word, 0>;
 
-impl<T> CellPtr<T> {
-    /// The word.
-    ///
+/// A cell of a slab that is borrowed for `'a`.
+///
+/// # Invariants
+///
+/// * `slot-allocated`: for `'a` the cell is allocated, with its word written (`block-of-cells`).
+pub(super) struct Slot<'a, T>(CellPtr<T>, PhantomData<&'a SharedSlab<T>>);
+
+impl<T> Clone for Slot<'_, T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Slot<'_, T> {}
+
+impl<'a, T> Slot<'a, T> {
     /// # Safety
     ///
-    /// The cell is allocated, its word written, and both last as long as `'a`.
+    /// `slot-allocated` holds.
     #[inline(always)]
-    pub(super) unsafe fn word<'a>(self) -> &'a Word {
-        // SAFETY: allocated and written for `'a` (precondition); the borrow meets no other kind of
+    pub(super) unsafe fn new(cell: CellPtr<T>) -> Self {
+        Slot(cell, PhantomData)
+    }
+
+    #[inline(always)]
+    pub(super) fn cell(self) -> CellPtr<T> {
+        self.0
+    }
+
+    #[inline(always)]
+    pub(super) fn word(self) -> &'a Word {
+        // SAFETY: allocated and written (`slot-allocated`); the borrow meets no other kind of
         // access (`word-apart`).
-        unsafe { self.stamp().as_ref() }
+        unsafe { self.0.stamp().as_ref() }
+    }
+
+    /// The address of the value, whether or not there is one.
+    #[inline(always)]
+    pub(super) fn value(self) -> NonNull<T> {
+        // SAFETY: allocated (`slot-allocated`).
+        unsafe { self.0.value() }
     }
 }
 

@@ -16,6 +16,7 @@ use core::ops::{Bound, Deref, DerefMut, RangeBounds};
 use core::ptr::NonNull;
 
 use super::arena_core::{ArenaCore, Class, Header, Part};
+use super::drop::Unreferenced;
 use super::references::{Atomic, Local, References};
 use crate::error::Amount;
 use crate::error::SizeError;
@@ -354,8 +355,9 @@ impl<R: References> BufMut<R> {
 impl<R: References> Drop for BufMut<R> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: this buffer owned the header, which is from its class, and is dropped.
-        unsafe { ArenaCore::free(self.header, self.class) };
+        // SAFETY: this buffer owned the header, which is mutable and from its class, and is dropped
+        // (`header-state`).
+        unsafe { ArenaCore::free(Unreferenced::new(self.header), self.class) };
     }
 }
 

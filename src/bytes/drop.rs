@@ -25,7 +25,7 @@
 //! any thread, and a count of them would be written by all.
 //!
 //! Who has a header, a reference or a place in a core's count has it as a value ([`Unreferenced`],
-//! [`LinkRef`], [`Counted`]). They are made by functions that are unsafe, and given up by functions
+//! [`Reference`], [`Counted`]). They are made by functions that are unsafe, and given up by functions
 //! that take them and are safe.
 
 use core::cell::Cell;
@@ -85,11 +85,11 @@ impl<R: References> Unreferenced<R> {
     }
 
     /// Takes the link of the header, with the reference that it holds.
-    fn take_link(&mut self) -> Option<LinkRef<R>> {
+    fn take_link(&mut self) -> Option<Reference<R>> {
         // SAFETY: no one else has the header, and no one borrows its link (`sole-owner`).
         let next = unsafe { self.header().next_mut() }.take()?;
         ArenaCore::count_links(self.header(), -1);
-        Some(LinkRef(next.header))
+        Some(Reference(next.header))
     }
 }
 
@@ -107,28 +107,59 @@ impl<R: References> OfClass<R> {
     }
 }
 
-/// The reference of a link that was taken.
+/// A reference to a shared header, which is given up.
 ///
 /// # Invariants
 ///
-/// * `link-reference`: this has one of the references of the header, which keeps it.
-struct LinkRef<R: References>(NonNull<Header<R>>);
+/// * `held-reference`: this has one of the references of the header, which keeps it.
+pub(super) struct Reference<R: References>(NonNull<Header<R>>);
 
-impl<R: References> LinkRef<R> {
-    /// Drops the reference. Returns the header if it was the last one; then it is stale, and the
-    /// caller must free it.
-    fn end(self) -> Option<Unreferenced<R>> {
-        let LinkRef(header) = self;
-        // SAFETY: the reference keeps it valid (`link-reference`).
-        let it = unsafe { header.as_ref() };
+/// A header whose last reference was subtracted, or whose count is saturated.
+///
+/// # Invariants
+///
+/// * `last-subtracted`: the count [said so](References::subtract). If it is not saturated, no one
+///   else has the header.
+struct Ended<R: References>(NonNull<Header<R>>);
+
+impl<R: References> Reference<R> {
+    /// # Safety
+    ///
+    /// `held-reference` holds. The caller gives up the reference, and does not use the header any
+    /// more.
+    #[inline(always)]
+    pub(super) unsafe fn new(header: NonNull<Header<R>>) -> Self {
+        Reference(header)
+    }
+
+    /// Subtracts the reference. Returns the header if it may have been the last one.
+    #[inline(always)]
+    fn subtract(self) -> Option<Ended<R>> {
+        // SAFETY: the reference keeps it valid until the count is written (`held-reference`).
+        let it = unsafe { self.0.as_ref() };
         ArenaCore::tallies_of(it).dec_refs.add::<R>();
-        if !(it.counts().subtract() && it.counts().is_over()) {
+        it.counts().subtract().then_some(Ended(self.0))
+    }
+
+    /// Subtracts the reference. Returns the header if it was the last one; the caller must free it.
+    fn end(self) -> Option<Unreferenced<R>> {
+        self.subtract()?.unreferenced()
+    }
+}
+
+impl<R: References> Ended<R> {
+    /// Makes the header stale, unless its count is saturated.
+    #[inline(always)]
+    fn unreferenced(self) -> Option<Unreferenced<R>> {
+        // SAFETY: it is not free, so it keeps its core (`last-subtracted`, `core-stays`).
+        let it = unsafe { self.0.as_ref() };
+        if !it.counts().is_over() {
             return None;
         }
         ArenaCore::tallies_of(it).dec_ref_zeroes.add::<R>();
         it.counts().make_stale();
-        // SAFETY: the last reference was given up, so no one else has the header.
-        Some(unsafe { Unreferenced::new(header) })
+        // SAFETY: without a reference, and no one else has it (`last-subtracted`).
+        Some(unsafe { Unreferenced::new(self.0) })
     }
 }
 
@@ -178,82 +209,52 @@ impl<R: References> Counted<R> {
 
 impl<R: References> ArenaCore<R> {
     /// Drops one reference, and returns whether it was the last one.
-    ///
-    /// # Safety
-    ///
-    /// The header is shared, and the caller has one of its references and gives it up. If it was
-    /// the last, the header is not used any more.
     #[inline(always)]
-    pub(super) unsafe fn drop_ref(header: NonNull<Header<R>>) -> bool {
-        // SAFETY: the caller's reference keeps it valid until the count is written.
-        let it = unsafe { header.as_ref() };
-        Self::tallies_of(it).dec_refs.add::<R>();
-        // SAFETY: the count says that this was the last reference, which the caller gives up.
-        it.counts().subtract() && unsafe { Self::end(header) }
+    pub(super) fn drop_ref(reference: Reference<R>) -> bool {
+        reference.subtract().is_some_and(Self::end)
     }
 
     /// Like [`drop_ref`](Self::drop_ref), for callers that do not need the result: the function
     /// that follows a last reference has no result to keep, and ends in jumps.
-    ///
-    /// # Safety
-    ///
-    /// The conditions of [`drop_ref`](Self::drop_ref).
     #[inline(always)]
-    pub(super) unsafe fn drop_quietly(header: NonNull<Header<R>>) {
-        // SAFETY: the caller's reference keeps it valid until the count is written.
-        let it = unsafe { header.as_ref() };
-        Self::tallies_of(it).dec_refs.add::<R>();
-        if it.counts().subtract() {
-            // SAFETY: the count says that this was the last reference, which the caller gives up.
-            unsafe { Self::end_quietly(header) };
+    pub(super) fn drop_quietly(reference: Reference<R>) {
+        if let Some(ended) = reference.subtract() {
+            Self::end_quietly(ended);
         }
     }
 
     /// Like [`end`](Self::end), without the result.
-    ///
-    /// # Safety
-    ///
-    /// The conditions of [`end`](Self::end).
     #[inline(never)]
-    unsafe fn end_quietly(header: NonNull<Header<R>>) {
-        // SAFETY: the last reference of the header was counted out, and it is not used any more
-        // (precondition).
-        unsafe { Self::end(header) };
+    fn end_quietly(header: Ended<R>) {
+        Self::end(header);
     }
 
     /// Frees a header that was shared, unless its count is saturated, and returns whether it did.
-    ///
-    /// # Safety
-    ///
-    /// Its last reference [was subtracted](References::subtract), or it is saturated. In the first
-    /// case the caller owns the header, and does not use it any more.
     #[inline(always)]
-    unsafe fn end(header: NonNull<Header<R>>) -> bool {
-        // SAFETY: a header that is not free keeps its core.
-        let it = unsafe { header.as_ref() };
-        let is_over = it.counts().is_over();
-        if is_over {
-            Self::tallies_of(it).dec_ref_zeroes.add::<R>();
-            it.counts().make_stale();
-            // SAFETY: the caller has it, without a reference (precondition).
-            Self::free_of_class(unsafe { Unreferenced::new(header) }.with_class());
+    fn end(header: Ended<R>) -> bool {
+        match header.unreferenced() {
+            Some(header) => {
+                Self::free(header.with_class());
+                true
+            }
+            None => false,
         }
-        is_over
     }
 
-    /// Frees a header from this class, and its link: if that holds the last reference to the next
-    /// buffer, that one is freed too.
+    /// Frees the header of a buffer that was being filled.
     ///
     /// # Safety
     ///
     /// The header is from this class.
     #[inline(always)]
-    pub(super) unsafe fn free(header: Unreferenced<R>, class: NonNull<Class<R>>) {
-        Self::free_of_class(OfClass { header, class });
+    pub(super) unsafe fn free_mutable(header: Unreferenced<R>, class: NonNull<Class<R>>) {
+        Self::free(OfClass { header, class });
     }
 
+    /// Frees a header and its link: if that holds the last reference to the next buffer, that one is
+    /// freed too.
     #[inline(always)]
-    fn free_of_class(it: OfClass<R>) {
+    fn free(it: OfClass<R>) {
         if it.header.has_link() {
             Self::free_chain(it.header);
         } else {
@@ -277,7 +278,7 @@ impl<R: References> ArenaCore<R> {
             freed += 1;
             let next = header.take_link();
             Self::give_back(header.with_class());
-            match next.and_then(LinkRef::end) {
+            match next.and_then(Reference::end) {
                 Some(next) => header = next,
                 None => return,
             }
@@ -469,7 +470,7 @@ impl<R: References> ArenaCore<R> {
             // SAFETY: the classes are valid as long as their core (`core-stays`).
             self.bank_some(unsafe { class.as_ref() });
         }
-        if let Some(next) = next.and_then(LinkRef::end) {
+        if let Some(next) = next.and_then(Reference::end) {
             if let Err(next) = Self::defer(next) {
                 Self::free_chain(next);
             }
@@ -524,7 +525,7 @@ impl<R: References> ArenaCore<R> {
                 // (`held-counted`).
                 unsafe {
                     while header.as_ref().counts().take_held() {
-                        Self::drop_ref(header);
+                        Self::drop_ref(Reference::new(header));
                     }
                 }
             }
@@ -589,7 +590,7 @@ impl<R: References> ArenaCore<R> {
             // SAFETY: the buffer was in use until now. What `last` is counts too, so this is not
             // the last.
             unsafe { Counted::new(last.0) }.subtract();
-            let Some(next) = next.and_then(LinkRef::end) else {
+            let Some(next) = next.and_then(Reference::end) else {
                 continue;
             };
             let class = next.header().class();

@@ -11,6 +11,7 @@ use core::ptr::NonNull;
 use super::arena::ByteArena;
 use super::arena_core::{ArenaCore, Header};
 use super::buf::Buf;
+use super::drop::Reference;
 use super::numbers::NUMBER_BITS;
 use super::references::{Local, References};
 
@@ -395,7 +396,7 @@ impl ByteArena {
         let held = &self.core().held;
         held.set(held.get().saturating_sub(1));
         // SAFETY: a position had it, and no longer has it (`held-counted`).
-        Ok(unsafe { ArenaCore::drop_ref(header) })
+        Ok(ArenaCore::drop_ref(unsafe { Reference::new(header) }))
     }
 
     /// The header that a position refers to.

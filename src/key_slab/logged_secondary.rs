@@ -8,7 +8,7 @@ use super::cell::{Cell, DETACHED};
 use super::iter::{Iter, Walk};
 use super::key::{GenerationKey, Inside};
 use super::logged::{ChangeError, CheckpointIterMut, Logged, LoggedSlab, Undo};
-use super::secondary::SecondarySlab;
+use super::secondary::{SecondarySlab, or_fail};
 use super::undo_log::{Mark, Numbers, UndoLog};
 use super::{InsertAtError, PlainSlab, Storage, missing};
 use crate::error::AllocError;
@@ -144,11 +144,7 @@ impl<V: Copy, K: GenerationKey> LoggedSecondary<V, K> {
         key: K,
         value: V,
     ) -> Option<V> {
-        match self.try_insert(slab, key, value) {
-            Ok(old) => old,
-            Err(InsertAtError::NoMemory(_, error)) => memory::fail(error),
-            Err(error) => panic!("insert was refused: {error}"),
-        }
+        or_fail(self.try_insert(slab, key, value))
     }
 
     /// Sets the entry of a value of `slab`, like [`insert`](Self::insert); never panics or aborts.

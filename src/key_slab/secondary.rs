@@ -128,11 +128,7 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
         key: K,
         value: V,
     ) -> Option<V> {
-        match self.try_insert(slab, key, value) {
-            Ok(old) => old,
-            Err(InsertAtError::NoMemory(_, error)) => memory::fail(error),
-            Err(error) => panic!("insert was refused: {error}"),
-        }
+        or_fail(self.try_insert(slab, key, value))
     }
 
     /// Sets the entry of a value of `slab`, like [`insert`](Self::insert); never panics or aborts.
@@ -351,6 +347,20 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
     #[must_use]
     pub fn memory(&self) -> Report {
         self.slab.memory()
+    }
+}
+
+/// Returns the entry that the value had.
+///
+/// # Panics
+///
+/// Panics or aborts if the insertion was refused.
+#[track_caller]
+pub(super) fn or_fail<V>(inserted: Result<Option<V>, InsertAtError<V>>) -> Option<V> {
+    match inserted {
+        Ok(old) => old,
+        Err(InsertAtError::NoMemory(_, error)) => memory::fail(error),
+        Err(error) => panic!("insert was refused: {error}"),
     }
 }
 

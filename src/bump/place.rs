@@ -58,12 +58,12 @@ impl<'a, T: ?Sized> Placed<'a, T> {
     }
 
     /// The pointer, whose value is the caller's.
-    #[inline(always)]
+    #[inline]
     pub(super) fn into_pointer(self) -> NonNull<T> {
         self.0
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn into_mut(self) -> &'a mut T
     where
         T: 'a,

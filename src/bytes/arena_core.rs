@@ -532,7 +532,7 @@ impl<R: References> Class<R> {
     }
 
     /// The core of a class of one thread; other threads use only parts of a core (`owner-alone`).
-    #[inline(always)]
+    #[inline]
     pub(super) fn core_here(&self) -> Option<&ArenaCore<R>> {
         if R::ATOMIC {
             return None;

@@ -63,13 +63,13 @@ impl<R: References> Unreferenced<R> {
         Unreferenced(header)
     }
 
-    #[inline(always)]
+    #[inline]
     fn header(&self) -> &Header<R> {
         // SAFETY: it keeps its core (`sole-owner`).
         unsafe { self.0.as_ref() }
     }
 
-    #[inline(always)]
+    #[inline]
     fn with_class(self) -> OfClass<R> {
         let class = self.header().class_pointer();
         OfClass {
@@ -78,7 +78,7 @@ impl<R: References> Unreferenced<R> {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn has_link(&self) -> bool {
         // SAFETY: no one else has the header, so its link does not change (`sole-owner`).
         unsafe { self.header().next() }.is_some()
@@ -96,7 +96,7 @@ impl<R: References> Unreferenced<R> {
 impl<R: References> OfClass<R> {
     /// Makes the header free, and pushes it on the hand of its class. Returns whether some must be
     /// taken off the hand, as [`Class::push`] does.
-    #[inline(always)]
+    #[inline]
     fn push_free(self) -> bool {
         let (header, class) = (self.header.header(), self.class);
         debug_assert!(core::ptr::eq(header.class(), class.as_ptr()));
@@ -133,7 +133,7 @@ impl<R: References> Reference<R> {
     }
 
     /// Subtracts the reference. Returns the header if it may have been the last one.
-    #[inline(always)]
+    #[inline]
     fn subtract(self) -> Option<Ended<R>> {
         // SAFETY: the reference keeps it valid until the count is written (`held-reference`).
         let it = unsafe { self.0.as_ref() };
@@ -149,7 +149,7 @@ impl<R: References> Reference<R> {
 
 impl<R: References> Ended<R> {
     /// Makes the header stale, unless its count is saturated.
-    #[inline(always)]
+    #[inline]
     fn unreferenced(self) -> Option<Unreferenced<R>> {
         // SAFETY: it is not free, so it keeps its core (`last-subtracted`, `core-stays`).
         let it = unsafe { self.0.as_ref() };

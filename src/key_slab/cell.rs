@@ -101,14 +101,14 @@ pub unsafe trait Cell<T>: Sized {
     unsafe fn value_mut(&mut self) -> &mut T;
 
     /// Borrows the value, if there is one.
-    #[inline(always)]
+    #[inline]
     fn get(&self) -> Option<&T> {
-        // SAFETY: occupied, as it says.
+        // SAFETY: the cell is occupied where this runs, as `is_occupied` says.
         self.is_occupied().then(|| unsafe { self.value() })
     }
 
     /// Borrows the value, if the cell holds one of this version, which is that of a key.
-    #[inline(always)]
+    #[inline]
     fn get_of(&self, version: u32) -> Option<&T> {
         debug_assert!(version % 2 == 1 || !Self::VERSIONED);
         // SAFETY: the versions of keys are odd, so a cell of that version is occupied
@@ -117,7 +117,7 @@ pub unsafe trait Cell<T>: Sized {
     }
 
     /// Borrows the value mutably, if the cell holds one of this version, which is that of a key.
-    #[inline(always)]
+    #[inline]
     fn get_mut_of(&mut self, version: u32) -> Option<&mut T> {
         debug_assert!(version % 2 == 1 || !Self::VERSIONED);
         // SAFETY: as in `get_of`.

@@ -206,7 +206,7 @@ impl Cells {
     }
 
     /// The indices on the stack, the last one on top.
-    #[inline(always)]
+    #[inline]
     pub(super) fn free(&self) -> &[Index] {
         // SAFETY: by `stack-bounds` so many are initialised; they are borrowed as long as `self`.
         unsafe { core::slice::from_raw_parts(self.bottom.as_ptr(), self.len()) }

@@ -458,7 +458,7 @@ impl Slots {
     }
 
     /// Moves out the value of the next slot that has one.
-    #[inline(always)]
+    #[inline]
     fn take_next<T, K: SlabKey, S: Storage>(
         &mut self,
         slab: &mut PlainSlab<T, K, S>,
@@ -469,7 +469,7 @@ impl Slots {
     }
 
     /// Moves out the value of the last slot that has one.
-    #[inline(always)]
+    #[inline]
     fn take_next_back<T, K: SlabKey, S: Storage>(
         &mut self,
         slab: &mut PlainSlab<T, K, S>,

@@ -584,7 +584,7 @@ impl<T: Copy, K: SlabKey, S: Storage> LoggedSlab<T, K, S> {
         for (index, version) in places {
             self.log.log(index, version | 1, self.slab.value_at(index));
         }
-        // SAFETY: they are distinct places of values.
+        // SAFETY: `disjoint` returned the places, and nothing was removed since.
         Ok(unsafe { self.slab.values_of(places) })
     }
 

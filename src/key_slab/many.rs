@@ -46,12 +46,12 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         keys: [K; N],
     ) -> Result<[&mut T; N], DisjointError> {
         let places = self.disjoint(keys)?;
-        // SAFETY: they are distinct places of values.
+        // SAFETY: `disjoint` returned the places, and nothing was removed since.
         Ok(unsafe { self.values_of(places) })
     }
 
     /// Returns slot and version of each key, if all are those of different values.
-    #[inline(always)]
+    #[inline]
     pub(super) fn disjoint<const N: usize>(
         &self,
         keys: [K; N],
@@ -73,7 +73,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// # Safety
     ///
     /// [`disjoint`](Self::disjoint) returned them, and no value was removed since.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn values_of<const N: usize>(
         &mut self,
         places: [(usize, u32); N],

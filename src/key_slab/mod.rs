@@ -344,7 +344,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 
     /// Borrows all cells that exist. Not for an iterator that has lent a value mutably: it may only
     /// use the cells that it has not visited.
-    #[inline(always)]
+    #[inline]
     fn existing(&self) -> &[K::Cell<T>] {
         // SAFETY: by `used-cells` so many cells exist, one after the other (`cells-block`). What
         // changes them takes `&mut self`.
@@ -352,7 +352,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 
     /// Borrows all cells that exist mutably.
-    #[inline(always)]
+    #[inline]
     fn existing_mut(&mut self) -> &mut [K::Cell<T>] {
         // SAFETY: as in `existing`; `&mut self` is the one borrow.
         unsafe { core::slice::from_raw_parts_mut(self.place(0).as_ptr(), self.used) }
@@ -360,13 +360,13 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 
     /// Finds the value of a key. The caller reads the numbers of the key once: a key type of the
     /// user's may return others at the next call.
-    #[inline(always)]
+    #[inline]
     fn find(&self, index: usize, version: u32) -> Option<&T> {
         self.existing().get(index)?.get_of(version)
     }
 
     /// Finds the value of a key, like [`find`](Self::find), to be changed.
-    #[inline(always)]
+    #[inline]
     fn find_mut(&mut self, index: usize, version: u32) -> Option<&mut T> {
         self.existing_mut().get_mut(index)?.get_mut_of(version)
     }
@@ -886,12 +886,12 @@ impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         let settled = Settled(clone);
         let clone = &mut *settled.0;
         for (index, from) in self.existing().iter().enumerate() {
-            // SAFETY: there is memory for the cell.
+            // SAFETY: the clone has at least as many slots, so the index is below its capacity.
             let to = unsafe { clone.place(index) };
             match from.get().cloned() {
                 // SAFETY: the cell exists once it is written (`used-cells`). User code runs before.
                 Some(value) => unsafe { K::Cell::fill(to, from.version() | 1, value) },
-                // SAFETY: as above.
+                // SAFETY: as above: the place is allocated, and not used as a cell yet.
                 None => unsafe { K::Cell::<T>::write_vacant(to, from.version()) },
             }
             clone.used = index + 1;

@@ -25,7 +25,7 @@ impl<B, P: ?Sized, E> Guard<B, P, E> {
     /// # Safety
     ///
     /// `part-borrowed` holds.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn new(part: NonNull<P>, end: E) -> Self {
         Guard {
             part,
@@ -34,7 +34,7 @@ impl<B, P: ?Sized, E> Guard<B, P, E> {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn end(&self) -> &E {
         &self.end
     }
@@ -44,12 +44,12 @@ impl<B, P: ?Sized, E> Guard<B, P, E> {
     /// # Safety
     ///
     /// `part-borrowed` holds of this part and that end.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn with_end(&self, end: E) -> Self {
         Guard { end, ..*self }
     }
 
-    #[inline(always)]
+    #[inline]
     fn at<C, V: ?Sized>(self, part: NonNull<V>) -> Guard<C, V, E> {
         Guard {
             part,
@@ -60,14 +60,14 @@ impl<B, P: ?Sized, E> Guard<B, P, E> {
 }
 
 impl<'a, P: ?Sized, E> Guard<&'a P, P, E> {
-    #[inline(always)]
+    #[inline]
     pub(crate) fn map<V: ?Sized>(self, f: impl FnOnce(&P) -> &V) -> Guard<&'a V, V, E> {
         let part = NonNull::from(f(&self));
         self.at(part)
     }
 
     #[cfg(feature = "tracked")]
-    #[inline(always)]
+    #[inline]
     pub(crate) fn filter_map<V: ?Sized>(
         self,
         f: impl FnOnce(&P) -> Option<&V>,
@@ -80,7 +80,7 @@ impl<'a, P: ?Sized, E> Guard<&'a P, P, E> {
 }
 
 impl<'a, P: ?Sized, E> Guard<&'a mut P, P, E> {
-    #[inline(always)]
+    #[inline]
     pub(crate) fn map<V: ?Sized>(
         mut self,
         f: impl FnOnce(&mut P) -> &mut V,
@@ -90,7 +90,7 @@ impl<'a, P: ?Sized, E> Guard<&'a mut P, P, E> {
     }
 
     #[cfg(feature = "tracked")]
-    #[inline(always)]
+    #[inline]
     pub(crate) fn filter_map<V: ?Sized>(
         mut self,
         f: impl FnOnce(&mut P) -> Option<&mut V>,
@@ -105,7 +105,7 @@ impl<'a, P: ?Sized, E> Guard<&'a mut P, P, E> {
 impl<B, P: ?Sized, E> Deref for Guard<B, P, E> {
     type Target = P;
 
-    #[inline(always)]
+    #[inline]
     fn deref(&self) -> &P {
         // SAFETY: live, and only this guard may write to it while it has `end` (`part-borrowed`).
         unsafe { self.part.as_ref() }
@@ -113,7 +113,7 @@ impl<B, P: ?Sized, E> Deref for Guard<B, P, E> {
 }
 
 impl<P: ?Sized, E> DerefMut for Guard<&mut P, P, E> {
-    #[inline(always)]
+    #[inline]
     fn deref_mut(&mut self) -> &mut P {
         // SAFETY: live, and only reached through this guard while it has `end` (`part-borrowed`).
         unsafe { self.part.as_mut() }

@@ -313,12 +313,12 @@ impl<'a, T> Slot<'a, T> {
         Slot(cell, PhantomData)
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn cell(self) -> CellPtr<T> {
         self.0
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn word(self) -> &'a Word {
         // SAFETY: allocated and written (`slot-allocated`); the borrow meets no other kind of
         // access (`word-apart`).
@@ -326,7 +326,7 @@ impl<'a, T> Slot<'a, T> {
     }
 
     /// The address of the value, whether or not there is one.
-    #[inline(always)]
+    #[inline]
     pub(super) fn value(self) -> NonNull<T> {
         // SAFETY: allocated (`slot-allocated`).
         unsafe { self.0.value() }

@@ -74,7 +74,7 @@ impl<T, S: Deref<Target = SharedSlab<T>>> SharedRef<T, S> {
         SharedRef { cell, slab }
     }
 
-    #[inline(always)]
+    #[inline]
     fn slot(guard: &Self) -> Slot<'_, T> {
         // SAFETY: the guard keeps the slab, and so the cell is allocated (`block-of-cells`,
         // `slot-allocated`).

@@ -414,7 +414,7 @@ impl<T> SharedSlab<T> {
     /// # Safety
     ///
     /// `index` is below the capacity.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn slot(&self, index: usize) -> Slot<'_, T> {
         // SAFETY: the index is below the capacity (precondition), so within the block, and the
         // block stays as long as the slab (`block-of-cells`, `slot-allocated`).
@@ -447,7 +447,7 @@ impl<T> SharedSlab<T> {
     }
 
     /// Takes a cell from the map.
-    #[inline(always)]
+    #[inline]
     fn take_vacant(&self) -> Option<Vacant<'_, T>> {
         let index = self.free.take()?;
         // SAFETY: taken from the map, so below the capacity (`block-of-cells`).
@@ -551,13 +551,13 @@ struct Vacant<'a, T> {
 }
 
 impl<T> Vacant<'_, T> {
-    #[inline(always)]
+    #[inline]
     fn key(&self) -> SharedKey {
         SharedKey::new(self.generation, self.index)
     }
 
     /// Puts a value in, which other threads can find from now on.
-    #[inline(always)]
+    #[inline]
     fn fill(self, value: T) -> SharedKey {
         // SAFETY: without a value, and this thread's until it is published (`vacant-alone`).
         unsafe { self.slot.value().write(value) };
@@ -568,13 +568,13 @@ impl<T> Vacant<'_, T> {
     }
 
     /// Frees the cell, or retires it.
-    #[inline(always)]
+    #[inline]
     fn free(self) {
         ManuallyDrop::new(self).give();
     }
 
     /// Gives the cell to the map, or retires it. Called once, as the last.
-    #[inline(always)]
+    #[inline]
     fn give(&self) {
         match self.generation.checked_add(self.slab.generation_step()) {
             Some(next) => {
@@ -624,7 +624,7 @@ impl<'a, T> Claimed<'a, T> {
     }
 
     /// Drops the value, and frees its cell even if that unwinds.
-    #[inline(always)]
+    #[inline]
     fn drop_value(self) {
         let Claimed(vacant) = self;
         // SAFETY: the value exists, and is dropped once (`claimed-value`).
@@ -655,7 +655,7 @@ impl<T> Clearing<'_, T> {
         while self.next < self.slab.capacity() {
             let index = self.next;
             self.next += 1;
-            // SAFETY: below the capacity.
+            // SAFETY: `index` is below the capacity, by the condition of the loop.
             let slot = unsafe { self.slab.slot(index) };
             if slot.word().has_any() {
                 // SAFETY: the slab is borrowed exclusively, so that the value has no readers except

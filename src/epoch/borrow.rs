@@ -54,14 +54,14 @@ struct Reader<'a>(&'a Cell<Word>);
 struct Writer<'a>(&'a Cell<Word>);
 
 impl Drop for Reader<'_> {
-    #[inline(always)]
+    #[inline]
     fn drop(&mut self) {
         self.0.set(self.0.get().without_reader());
     }
 }
 
 impl Drop for Writer<'_> {
-    #[inline(always)]
+    #[inline]
     fn drop(&mut self) {
         self.0.set(self.0.get().filled());
     }
@@ -72,7 +72,7 @@ impl<'a, T: ?Sized> Ref<'a, T> {
     ///
     /// The value is valid as long as the word counts this reader, which was admitted, and the word
     /// is that of the value.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn new(word: &'a Cell<Word>, value: NonNull<T>) -> Self {
         // SAFETY: the value is there, and not written to, while this reader is counted
         // (precondition, `word-says-value`, `guards-exclude`).
@@ -141,7 +141,7 @@ impl<'a, T: ?Sized> RefMut<'a, T> {
     ///
     /// The value is valid as long as the word has this writer, which was admitted, and the word is
     /// that of the value.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn new(word: &'a Cell<Word>, value: NonNull<T>) -> Self {
         // SAFETY: the value is there, and only reached through this writer while it exists
         // (precondition, `word-says-value`, `guards-exclude`).

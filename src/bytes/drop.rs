@@ -4,6 +4,10 @@
 //! threads count too, it pushes the header's number on the class's return stack, from any thread,
 //! and the arena's thread frees it later, a bounded number at a time.
 //!
+//! Who has a header, a reference or a place in a core's count has it as a value ([`Unreferenced`],
+//! [`Reference`], [`Counted`]). They are made by functions that are unsafe, and given up by functions
+//! that take them and are safe.
+//!
 //! Dropping a buffer also drops the chain that follows it, up to a buffer that has other
 //! references. So that no drop pays for a whole long chain, its rest is left: on one thread in a
 //! list of the core, with atomic counts on the return stack, each with its link. It is freed like
@@ -23,10 +27,6 @@
 //!
 //! With atomic counts, chains of a dropped arena are freed at once: links are made and dropped by
 //! any thread, and a count of them would be written by all.
-//!
-//! Who has a header, a reference or a place in a core's count has it as a value ([`Unreferenced`],
-//! [`Reference`], [`Counted`]). They are made by functions that are unsafe, and given up by functions
-//! that take them and are safe.
 
 use core::cell::Cell;
 use core::ptr::NonNull;

@@ -6,8 +6,8 @@
 //! would live only as long as that borrow. A trait could, but every caller would have to import it.
 //! So a macro with a parameter for the lifetime defines the methods.
 //!
-//! `place.rs` does the work. This file turns refusals into panics or errors, and pointers to
-//! initialised memory that is handed out once (`handed-out-once`) into references.
+//! `place.rs` does the work. This file turns refusals into panics or errors, and what was placed
+//! (`handed-out-once`) into references.
 
 #[expect(clippy::disallowed_types, reason = "the vectors are the user's")]
 use alloc::vec::Vec;
@@ -19,7 +19,7 @@ use core::ptr::NonNull;
 use super::arena::Arena;
 use super::boxed::ArenaBox;
 use super::chunks::{Chunks, Explains, Fails, Refuses, done};
-use super::place;
+use super::place::{self, Placed};
 use super::scope::Scope;
 use super::vec::{self, ArenaVec};
 use crate::error::{AllocError, FullError};
@@ -50,8 +50,7 @@ macro_rules! allocations {
         #[track_caller]
         #[doc(alias("push", "emplace"))]
         pub fn alloc<T>(&self, value: T) -> &$lifetime mut T {
-            // SAFETY: initialised memory that is handed out once (`handed-out-once`).
-            unsafe { done(place::put::<T, Fails>(self.chunks(), value)).as_mut() }
+            done(place::put::<T, Fails>(self.chunks(), value)).into_mut()
         }
 
         /// Moves a value into the arena, or returns it if there is no room; never panics or aborts.
@@ -73,8 +72,7 @@ macro_rules! allocations {
         #[inline]
         pub fn try_alloc<T>(&self, value: T) -> Result<&$lifetime mut T, FullError<T>> {
             match place::put::<T, Refuses>(self.chunks(), value) {
-                // SAFETY: initialised memory that is handed out once (`handed-out-once`).
-                Ok(mut value) => Ok(unsafe { value.as_mut() }),
+                Ok(value) => Ok(value.into_mut()),
                 Err(value) => Err(FullError(value)),
             }
         }
@@ -102,8 +100,7 @@ macro_rules! allocations {
         #[track_caller]
         #[doc(alias = "emplace_with")]
         pub fn alloc_with<T>(&self, f: impl FnOnce() -> T) -> &$lifetime mut T {
-            // SAFETY: initialised memory that is handed out once (`handed-out-once`).
-            unsafe { done(place::with::<T, Fails>(self.chunks(), f)).as_mut() }
+            done(place::with::<T, Fails>(self.chunks(), f)).into_mut()
         }
 
         /// Calls `f`, and moves the value that it returns into the arena, if there is room. O(1)
@@ -129,8 +126,7 @@ macro_rules! allocations {
             &self,
             f: impl FnOnce() -> T,
         ) -> Result<&$lifetime mut T, AllocError> {
-            // SAFETY: initialised memory that is handed out once (`handed-out-once`).
-            place::with::<T, Explains>(self.chunks(), f).map(|mut value| unsafe { value.as_mut() })
+            place::with::<T, Explains>(self.chunks(), f).map(Placed::into_mut)
         }
 
         /// Calls `f`, and moves the value that it returns into the arena, or returns its error.
@@ -161,9 +157,7 @@ macro_rules! allocations {
             &self,
             f: impl FnOnce() -> Result<T, E>,
         ) -> Result<&$lifetime mut T, E> {
-            let value = done(place::try_with::<T, E, Fails>(self.chunks(), f));
-            // SAFETY: initialised memory that is handed out once (`handed-out-once`).
-            value.map(|mut value| unsafe { value.as_mut() })
+            done(place::try_with::<T, E, Fails>(self.chunks(), f)).map(Placed::into_mut)
         }
 
         /// Calls `f`, and moves the value that it returns into the arena, if there is room. O(1)
@@ -197,8 +191,7 @@ macro_rules! allocations {
             f: impl FnOnce() -> Result<T, E>,
         ) -> Result<&$lifetime mut T, AllocOrInitError<E>> {
             match place::try_with::<T, E, Explains>(self.chunks(), f) {
-                // SAFETY: initialised memory that is handed out once (`handed-out-once`).
-                Ok(Ok(mut value)) => Ok(unsafe { value.as_mut() }),
+                Ok(Ok(value)) => Ok(value.into_mut()),
                 Ok(Err(error)) => Err(AllocOrInitError::Init(error)),
                 Err(error) => Err(AllocOrInitError::Alloc(error)),
             }
@@ -267,9 +260,7 @@ macro_rules! allocations {
         #[inline]
         #[track_caller]
         pub fn alloc_str(&self, text: &str) -> &$lifetime mut str {
-            let bytes = self.alloc_slice_copy(text.as_bytes());
-            // SAFETY: a copy of the bytes of a `str`.
-            unsafe { core::str::from_utf8_unchecked_mut(bytes) }
+            done(place::copy_str::<Fails>(self.chunks(), text)).into_mut()
         }
 
         /// Copies a text into the arena, if there is room; never panics or aborts. O(n) for n
@@ -287,9 +278,7 @@ macro_rules! allocations {
         /// ```
         #[inline]
         pub fn try_alloc_str(&self, text: &str) -> Result<&$lifetime mut str, AllocError> {
-            let bytes = self.try_alloc_slice_copy(text.as_bytes())?;
-            // SAFETY: a copy of the bytes of a `str`.
-            Ok(unsafe { core::str::from_utf8_unchecked_mut(bytes) })
+            place::copy_str::<Explains>(self.chunks(), text).map(Placed::into_mut)
         }
 
         /// Formats a text into the arena.
@@ -364,9 +353,7 @@ macro_rules! allocations {
         #[inline]
         #[track_caller]
         pub fn boxed<T>(&self, value: T) -> ArenaBox<$lifetime, T> {
-            // SAFETY: initialised memory that is handed out once (`handed-out-once`); the box is
-            // the only owner.
-            unsafe { ArenaBox::new(done(place::put::<T, Fails>(self.chunks(), value))) }
+            ArenaBox::of(done(place::put::<T, Fails>(self.chunks(), value)))
         }
 
         /// Moves a value into the arena, and returns a box that owns and drops it, if there is
@@ -387,9 +374,7 @@ macro_rules! allocations {
         #[inline]
         pub fn try_boxed<T>(&self, value: T) -> Result<ArenaBox<$lifetime, T>, FullError<T>> {
             match place::put::<T, Refuses>(self.chunks(), value) {
-                // SAFETY: initialised memory that is handed out once (`handed-out-once`); the box
-                // is the only owner.
-                Ok(value) => Ok(unsafe { ArenaBox::new(value) }),
+                Ok(value) => Ok(ArenaBox::of(value)),
                 Err(value) => Err(FullError(value)),
             }
         }
@@ -415,9 +400,7 @@ macro_rules! allocations {
             len: usize,
             f: impl FnMut(usize) -> T,
         ) -> ArenaBox<$lifetime, [T]> {
-            // SAFETY: initialised memory that is handed out once (`handed-out-once`); the box is
-            // the only owner.
-            unsafe { ArenaBox::new(done(place::fill::<T, Fails>(self.chunks(), len, f))) }
+            ArenaBox::of(done(place::fill::<T, Fails>(self.chunks(), len, f)))
         }
 
         /// Allocates `len` values that `f` returns for the indices, in a box that drops them, if
@@ -441,10 +424,7 @@ macro_rules! allocations {
             len: usize,
             f: impl FnMut(usize) -> T,
         ) -> Result<ArenaBox<$lifetime, [T]>, AllocError> {
-            let row = place::fill::<T, Explains>(self.chunks(), len, f);
-            // SAFETY: initialised memory that is handed out once (`handed-out-once`); the box is
-            // the only owner.
-            row.map(|row| unsafe { ArenaBox::new(row) })
+            place::fill::<T, Explains>(self.chunks(), len, f).map(ArenaBox::of)
         }
 
         // Slices.
@@ -464,8 +444,7 @@ macro_rules! allocations {
         #[inline]
         #[track_caller]
         pub fn alloc_slice_copy<T: Copy>(&self, values: &[T]) -> &$lifetime mut [T] {
-            // SAFETY: initialised memory that is handed out once (`handed-out-once`).
-            unsafe { done(place::copy::<T, Fails>(self.chunks(), values)).as_mut() }
+            done(place::copy::<T, Fails>(self.chunks(), values)).into_mut()
         }
 
         /// Copies a slice into the arena, if there is room; never panics or aborts. O(n) for n
@@ -486,8 +465,7 @@ macro_rules! allocations {
             &self,
             values: &[T],
         ) -> Result<&$lifetime mut [T], AllocError> {
-            // SAFETY: initialised memory that is handed out once (`handed-out-once`).
-            place::copy::<T, Explains>(self.chunks(), values).map(|mut row| unsafe { row.as_mut() })
+            place::copy::<T, Explains>(self.chunks(), values).map(Placed::into_mut)
         }
 
         /// Clones the values of a slice into the arena.
@@ -638,8 +616,7 @@ macro_rules! allocations {
             len: usize,
             f: impl FnMut(usize) -> T,
         ) -> &$lifetime mut [T] {
-            // SAFETY: initialised memory that is handed out once (`handed-out-once`).
-            unsafe { done(place::fill::<T, Fails>(self.chunks(), len, f)).as_mut() }
+            done(place::fill::<T, Fails>(self.chunks(), len, f)).into_mut()
         }
 
         /// Allocates `len` values that `f` returns for the indices, if there is room.
@@ -663,8 +640,7 @@ macro_rules! allocations {
             len: usize,
             f: impl FnMut(usize) -> T,
         ) -> Result<&$lifetime mut [T], AllocError> {
-            // SAFETY: initialised memory that is handed out once (`handed-out-once`).
-            place::fill::<T, Explains>(self.chunks(), len, f).map(|mut row| unsafe { row.as_mut() })
+            place::fill::<T, Explains>(self.chunks(), len, f).map(Placed::into_mut)
         }
 
         /// Allocates `len` values that `f` returns for the indices, or returns its first error.
@@ -697,9 +673,7 @@ macro_rules! allocations {
             len: usize,
             f: impl FnMut(usize) -> Result<T, E>,
         ) -> Result<&$lifetime mut [T], E> {
-            let row = done(place::try_fill::<T, E, Fails>(self.chunks(), len, f));
-            // SAFETY: initialised memory that is handed out once (`handed-out-once`).
-            row.map(|mut row| unsafe { row.as_mut() })
+            done(place::try_fill::<T, E, Fails>(self.chunks(), len, f)).map(Placed::into_mut)
         }
 
         /// Allocates `len` values that `f` returns for the indices, if it returns all and there is
@@ -733,8 +707,7 @@ macro_rules! allocations {
             f: impl FnMut(usize) -> Result<T, E>,
         ) -> Result<&$lifetime mut [T], AllocOrInitError<E>> {
             match place::try_fill::<T, E, Explains>(self.chunks(), len, f) {
-                // SAFETY: initialised memory that is handed out once (`handed-out-once`).
-                Ok(Ok(mut row)) => Ok(unsafe { row.as_mut() }),
+                Ok(Ok(row)) => Ok(row.into_mut()),
                 Ok(Err(error)) => Err(AllocOrInitError::Init(error)),
                 Err(error) => Err(AllocOrInitError::Alloc(error)),
             }
@@ -761,8 +734,7 @@ macro_rules! allocations {
             &self,
             values: impl IntoIterator<Item = T>,
         ) -> &$lifetime mut [T] {
-            // SAFETY: initialised memory that is handed out once (`handed-out-once`).
-            unsafe { done(vec::collect::<T, Fails>(self.chunks(), values)).as_mut() }
+            done(vec::collect::<T, Fails>(self.chunks(), values)).into_mut()
         }
 
         /// Allocates the values of an iterator as a slice, if there is room.
@@ -785,9 +757,7 @@ macro_rules! allocations {
             &self,
             values: impl IntoIterator<Item = T>,
         ) -> Result<&$lifetime mut [T], AllocError> {
-            let row = vec::collect::<T, Explains>(self.chunks(), values);
-            // SAFETY: initialised memory that is handed out once (`handed-out-once`).
-            row.map(|mut row| unsafe { row.as_mut() })
+            vec::collect::<T, Explains>(self.chunks(), values).map(Placed::into_mut)
         }
 
         /// Moves the values of a vector into the arena, in one copy. They are never dropped.
@@ -805,13 +775,7 @@ macro_rules! allocations {
         #[track_caller]
         #[expect(clippy::disallowed_types, reason = "the vector is the user's")]
         pub fn alloc_slice_from_vec<T>(&self, mut values: Vec<T>) -> &$lifetime mut [T] {
-            // SAFETY: the vector forgets the values that were moved out, to memory that is handed
-            // out once (`handed-out-once`).
-            unsafe {
-                let mut row = done(place::take::<T, Fails>(self.chunks(), &values));
-                values.set_len(0);
-                row.as_mut()
-            }
+            done(place::take::<T, Fails>(self.chunks(), &mut values)).into_mut()
         }
 
         /// Moves the values of a vector into the arena in one copy, if there is room; never panics
@@ -835,14 +799,9 @@ macro_rules! allocations {
             &self,
             mut values: Vec<T>,
         ) -> Result<&$lifetime mut [T], FullError<Vec<T>>> {
-            // SAFETY: the vector forgets the values that were moved out, to memory that is handed
-            // out once (`handed-out-once`).
-            unsafe {
-                let Ok(mut row) = place::take::<T, Refuses>(self.chunks(), &values) else {
-                    return Err(FullError(values));
-                };
-                values.set_len(0);
-                Ok(row.as_mut())
+            match place::take::<T, Refuses>(self.chunks(), &mut values) {
+                Ok(row) => Ok(row.into_mut()),
+                Err(()) => Err(FullError(values)),
             }
         }
 

@@ -4,6 +4,7 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
+use super::place::Placed;
 use crate::as_value::own_as_value;
 use crate::unsizing::{Coercion, Unsize};
 
@@ -45,13 +46,11 @@ unsafe impl<T: ?Sized + Sync> Sync for ArenaBox<'_, T> {}
 impl<T: ?Sized> Unpin for ArenaBox<'_, T> {}
 
 impl<'a, T: ?Sized> ArenaBox<'a, T> {
-    /// # Safety
-    ///
-    /// The value is valid for `'a`, and has no other owner.
+    /// The owner of a value that was placed.
     #[inline(always)]
-    pub(super) unsafe fn new(value: NonNull<T>) -> Self {
+    pub(super) fn of(placed: Placed<'a, T>) -> Self {
         ArenaBox {
-            value,
+            value: placed.into_pointer(),
             marker: PhantomData,
         }
     }
@@ -90,7 +89,7 @@ impl<'a, T: ?Sized, U: ?Sized> Unsize<U> for ArenaBox<'a, T> {
         core::mem::forget(self);
         // SAFETY: the pointer is to the same value (`unsized-alike`). The box was the only owner,
         // and is forgotten.
-        unsafe { ArenaBox::new(coercion.apply(value)) }
+        ArenaBox::of(unsafe { Placed::new(coercion.apply(value)) })
     }
 }
 

@@ -8,13 +8,16 @@
 //!   checkpoint of its own, which is why it is [run](Chunks::run) in a call that is noted.
 //! * `built-then-dropped`: the values that a closure has built before it panics or returns an error
 //!   are dropped. Their memory is freed only if nothing was taken after it.
-//! * `handed-out-once`: functions here return pointers to initialised values, in memory that is
-//!   handed out once. The memory stays until the arena is reset, shrunk or dropped, which no borrow
-//!   of it outlives, or rewound, which is unsafe. So it is valid as a reference for as long as the
-//!   arena is borrowed, or an [`Arena::scope`](super::Arena::scope) is open.
+//! * `handed-out-once`: a [`Placed`] is a pointer to an initialised value, in memory that is handed
+//!   out once. The memory stays until the arena is reset, shrunk or dropped, which no borrow of it
+//!   outlives, or rewound, which is unsafe. So it is valid as a reference for as long as the arena
+//!   is borrowed, or an [`Arena::scope`](super::Arena::scope) is open: for the `'a` of its chunks.
 
+#[expect(clippy::disallowed_types, reason = "the vector is the user's")]
+use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::convert::Infallible;
+use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::chunks::{Chunks, End, Refusal};
@@ -42,6 +45,34 @@ const SHORT: usize = 128;
 /// times as long from the high end.
 const SHORT_SLICE: usize = 64;
 
+/// A value in the memory of an arena, which is its owner's (`handed-out-once`).
+pub(super) struct Placed<'a, T: ?Sized>(NonNull<T>, PhantomData<&'a Chunks>);
+
+impl<'a, T: ?Sized> Placed<'a, T> {
+    /// # Safety
+    ///
+    /// `handed-out-once` holds.
+    #[inline(always)]
+    pub(super) unsafe fn new(value: NonNull<T>) -> Self {
+        Placed(value, PhantomData)
+    }
+
+    /// The pointer, whose value is the caller's.
+    #[inline]
+    pub(super) fn into_pointer(self) -> NonNull<T> {
+        self.0
+    }
+
+    #[inline]
+    pub(super) fn into_mut(self) -> &'a mut T
+    where
+        T: 'a,
+    {
+        // SAFETY: initialised memory that is handed out once (`handed-out-once`).
+        unsafe { { self.0 }.as_mut() }
+    }
+}
+
 /// Takes room for a value.
 ///
 /// # Errors
@@ -68,10 +99,14 @@ pub(super) fn room<T, F: Refusal>(chunks: &Chunks) -> Result<NonNull<T>, F::Erro
 /// If there is no room: what `F` makes of that and of the value.
 #[inline(always)]
 #[track_caller]
-pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>, F::Refused<T>> {
+pub(super) fn put<T, F: Refusal>(
+    chunks: &Chunks,
+    value: T,
+) -> Result<Placed<'_, T>, F::Refused<T>> {
     if size_of::<T>() == 0 {
         core::mem::forget(value);
-        return Ok(NonNull::dangling());
+        // SAFETY: a value of no size needs no room.
+        return Ok(unsafe { Placed::new(NonNull::dangling()) });
     }
     let layout = const { Layout::new::<T>() };
     if size_of::<T>() > SHORT {
@@ -83,8 +118,8 @@ pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>
         unsafe {
             place.cast().write(value);
             chunks.commit_low(place, layout.size());
+            return Ok(Placed::new(place.cast()));
         }
-        return Ok(place.cast());
     }
     let Some(place) = chunks.find(layout) else {
         if size_of::<T>() > size_of::<usize>() {
@@ -93,11 +128,11 @@ pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>
         // A value in one register stays there during the call, which returns only a place: if it
         // also returned the refused value, the other path would have one more instruction.
         return match chunks.take_elsewhere::<F>(End::High, layout) {
-            Ok(place) => {
-                // SAFETY: room for a `T`, just taken and not handed out yet.
-                unsafe { place.cast().write(value) };
-                Ok(place.cast())
-            }
+            // SAFETY: room for a `T`, just taken and not handed out yet.
+            Ok(place) => unsafe {
+                place.cast().write(value);
+                Ok(Placed::new(place.cast()))
+            },
             Err(error) => Err(F::refused(error, value)),
         };
     };
@@ -106,8 +141,8 @@ pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>
     unsafe {
         place.cast().write(value);
         chunks.commit(place);
+        Ok(Placed::new(place.cast()))
     }
-    Ok(place.cast())
 }
 
 /// Moves a value into another chunk than the current one. It is passed the value: with one write
@@ -123,18 +158,18 @@ pub(super) fn put<T, F: Refusal>(chunks: &Chunks, value: T) -> Result<NonNull<T>
 fn put_elsewhere<T, F: Refusal>(
     chunks: &Chunks,
     held: Held<T>,
-) -> Result<NonNull<T>, F::Refused<T>> {
+) -> Result<Placed<'_, T>, F::Refused<T>> {
     let end = if size_of::<T>() > SHORT {
         End::Low
     } else {
         End::High
     };
     match chunks.take_elsewhere::<F>(end, const { Layout::new::<T>() }) {
-        Ok(place) => {
-            // SAFETY: room for a `T`, just taken and not handed out yet.
-            unsafe { place.cast().write(held.value) };
-            Ok(place.cast())
-        }
+        // SAFETY: room for a `T`, just taken and not handed out yet.
+        Ok(place) => unsafe {
+            place.cast().write(held.value);
+            Ok(Placed::new(place.cast()))
+        },
         Err(error) => Err(F::refused(error, held.value)),
     }
 }
@@ -174,15 +209,17 @@ fn too_many<T>(len: usize) -> AllocError {
 pub(super) fn with<T, F: Refusal>(
     chunks: &Chunks,
     f: impl FnOnce() -> T,
-) -> Result<NonNull<T>, F::Error> {
+) -> Result<Placed<'_, T>, F::Error> {
     if size_of::<T>() <= IN_REGISTERS {
         return put::<T, F>(chunks, chunks.run(f)).map_err(F::error);
     }
     let place = room::<T, F>(chunks)?;
     // SAFETY: room for a `T`, taken and not handed out yet; `f` rewinds no further than to a
     // checkpoint of its own (`look-then-take`).
-    unsafe { place.write(chunks.run(f)) };
-    Ok(place)
+    unsafe {
+        place.write(chunks.run(f));
+        Ok(Placed::new(place))
+    }
 }
 
 /// Places the value that `f` builds, if it builds one.
@@ -195,7 +232,7 @@ pub(super) fn with<T, F: Refusal>(
 pub(super) fn try_with<T, E, F: Refusal>(
     chunks: &Chunks,
     f: impl FnOnce() -> Result<T, E>,
-) -> Result<Result<NonNull<T>, E>, F::Error> {
+) -> Result<Result<Placed<'_, T>, E>, F::Error> {
     if size_of::<T>() <= IN_REGISTERS {
         return match chunks.run(f) {
             Ok(value) => put::<T, F>(chunks, value).map(Ok).map_err(F::error),
@@ -209,7 +246,7 @@ pub(super) fn try_with<T, E, F: Refusal>(
         match chunks.run(f) {
             Ok(value) => {
                 place.write(value);
-                Ok(Ok(place))
+                Ok(Ok(Placed::new(place)))
             }
             Err(error) => {
                 chunks.take_back(place.cast(), size_of::<T>());
@@ -255,7 +292,7 @@ pub(super) fn try_fill<T, E, F: Refusal>(
     chunks: &Chunks,
     len: usize,
     mut f: impl FnMut(usize) -> Result<T, E>,
-) -> Result<Result<NonNull<[T]>, E>, F::Error> {
+) -> Result<Result<Placed<'_, [T]>, E>, F::Error> {
     let start = rooms::<T, F>(chunks, len)?;
     let mut row = Row {
         chunks,
@@ -272,7 +309,9 @@ pub(super) fn try_fill<T, E, F: Refusal>(
         row.built = index + 1;
     }
     core::mem::forget(row);
-    Ok(Ok(NonNull::slice_from_raw_parts(start, len)))
+    let row = NonNull::slice_from_raw_parts(start, len);
+    // SAFETY: all values are written, in room that was taken for them.
+    Ok(Ok(unsafe { Placed::new(row) }))
 }
 
 /// Places the `len` values that `f` builds.
@@ -286,7 +325,7 @@ pub(super) fn fill<T, F: Refusal>(
     chunks: &Chunks,
     len: usize,
     mut f: impl FnMut(usize) -> T,
-) -> Result<NonNull<[T]>, F::Error> {
+) -> Result<Placed<'_, [T]>, F::Error> {
     let filled = try_fill::<T, Infallible, F>(chunks, len, |index| Ok(f(index)))?;
     match filled {
         Ok(values) => Ok(values),
@@ -301,23 +340,22 @@ pub(super) fn fill<T, F: Refusal>(
 /// If there is no room.
 #[inline(always)]
 #[track_caller]
-pub(super) fn copy<T: Copy, F: Refusal>(
-    chunks: &Chunks,
+pub(super) fn copy<'a, T: Copy, F: Refusal>(
+    chunks: &'a Chunks,
     values: &[T],
-) -> Result<NonNull<[T]>, F::Error> {
+) -> Result<Placed<'a, [T]>, F::Error> {
     let bytes = size_of_val(values);
     if bytes == 0 {
-        return Ok(NonNull::slice_from_raw_parts(
-            NonNull::dangling(),
-            values.len(),
-        ));
+        let row = NonNull::slice_from_raw_parts(NonNull::dangling(), values.len());
+        // SAFETY: values of no size need no room.
+        return Ok(unsafe { Placed::new(row) });
     }
     let layout = Layout::for_value(values);
     let (from, len) = (NonNull::from(values).cast::<u8>(), values.len());
     // SAFETY: room for this many values, which is not handed out yet, and so apart from them; to
     // copy them runs no user code (`look-then-take`).
-    let start = unsafe {
-        if bytes > SHORT_SLICE {
+    unsafe {
+        let start = if bytes > SHORT_SLICE {
             let start = chunks.take_low::<F>(layout)?;
             start.copy_from_nonoverlapping(from, bytes);
             start
@@ -334,31 +372,50 @@ pub(super) fn copy<T: Copy, F: Refusal>(
             let start = chunks.take_elsewhere::<F>(End::High, layout)?;
             start.copy_from_nonoverlapping(from, bytes);
             start
-        }
-    };
-    Ok(NonNull::slice_from_raw_parts(start.cast(), len))
+        };
+        Ok(Placed::new(NonNull::slice_from_raw_parts(
+            start.cast(),
+            len,
+        )))
+    }
 }
 
-/// Moves these values into the arena.
+/// Places a copy of a text.
+///
+/// # Errors
+///
+/// If there is no room.
+#[inline(always)]
+#[track_caller]
+pub(super) fn copy_str<'a, F: Refusal>(
+    chunks: &'a Chunks,
+    text: &str,
+) -> Result<Placed<'a, str>, F::Error> {
+    let bytes = copy::<u8, F>(chunks, text.as_bytes())?.into_pointer();
+    // SAFETY: the bytes are placed, and a copy of those of a `str`; their address is not null.
+    Ok(unsafe { Placed::new(NonNull::new_unchecked(bytes.as_ptr() as *mut str)) })
+}
+
+/// Moves the values of a vector into the arena.
 ///
 /// # Errors
 ///
 /// If there is no room; the values are not moved then.
-///
-/// # Safety
-///
-/// If it succeeds, the caller neither uses nor drops `values` any more.
 #[track_caller]
-pub(super) unsafe fn take<T, F: Refusal>(
-    chunks: &Chunks,
-    values: &[T],
-) -> Result<NonNull<[T]>, F::Error> {
-    let start = rooms::<T, F>(chunks, values.len())?;
-    // SAFETY: room for this many values, just taken, and so apart from them.
+#[expect(clippy::disallowed_types, reason = "the vector is the user's")]
+pub(super) fn take<'a, T, F: Refusal>(
+    chunks: &'a Chunks,
+    values: &mut Vec<T>,
+) -> Result<Placed<'a, [T]>, F::Error> {
+    let len = values.len();
+    let start = rooms::<T, F>(chunks, len)?;
+    // SAFETY: room for this many values, just taken, and so apart from them. The vector forgets the
+    // values that are moved out.
     unsafe {
-        (start.as_ptr()).copy_from_nonoverlapping(values.as_ptr(), values.len());
+        values.set_len(0);
+        (start.as_ptr()).copy_from_nonoverlapping(values.as_ptr(), len);
+        Ok(Placed::new(NonNull::slice_from_raw_parts(start, len)))
     }
-    Ok(NonNull::slice_from_raw_parts(start, values.len()))
 }
 
 /// Takes memory of this layout, or returns a dangling pointer if its size is 0.

@@ -16,7 +16,7 @@ use core::ptr::NonNull;
 
 use super::boxed::ArenaBox;
 use super::chunks::{Chunks, Explains, Refusal};
-use super::place;
+use super::place::{self, Placed};
 use super::{Arena, Scope};
 use crate::error::{AllocError, FullError};
 use crate::raw::memory;
@@ -414,9 +414,7 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
     /// ```
     #[doc(alias("into_bump_slice", "into_boxed_slice"))]
     pub fn into_slice(self) -> &'s mut [T] {
-        // SAFETY: the values are initialised (`vec-room`), in memory that the vector alone owned,
-        // and that stays for `'s` (`vec-memory-stays`); the vector has ended without a drop.
-        unsafe { self.into_row().as_mut() }
+        self.into_row().into_mut()
     }
 
     /// Returns the values as a boxed slice, which drops them. O(1).
@@ -434,18 +432,20 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
     /// assert_eq!(*boxed, ["flat"]);
     /// ```
     pub fn into_boxed_slice(self) -> ArenaBox<'s, [T]> {
-        // SAFETY: as in `into_slice`; the box is the only owner.
-        unsafe { ArenaBox::new(self.into_row()) }
+        ArenaBox::of(self.into_row())
     }
 
-    pub(super) fn into_row(self) -> NonNull<[T]> {
+    pub(super) fn into_row(self) -> Placed<'s, [T]> {
         let vec = ManuallyDrop::new(self);
         let (used, room) = (vec.len * size_of::<T>(), vec.capacity * size_of::<T>());
         if room > 0 {
             // SAFETY: taken with that size (`vec-room`); past `used` there are no values.
             unsafe { vec.chunks.resize(vec.start.cast(), room, used) };
         }
-        NonNull::slice_from_raw_parts(vec.start, vec.len)
+        let row = NonNull::slice_from_raw_parts(vec.start, vec.len);
+        // SAFETY: the values are initialised (`vec-room`), in memory that the vector alone owned,
+        // and that stays for `'s` (`vec-memory-stays`); the vector ends without a drop.
+        unsafe { Placed::new(row) }
     }
 }
 
@@ -541,7 +541,7 @@ impl<T: fmt::Debug> fmt::Debug for ArenaVec<'_, '_, T> {
 pub(super) fn collect<T, F: Refusal>(
     chunks: &Chunks,
     values: impl IntoIterator<Item = T>,
-) -> Result<NonNull<[T]>, F::Error> {
+) -> Result<Placed<'_, [T]>, F::Error> {
     let mut values = chunks.run(|| values.into_iter());
     let mut vec = ArenaVec::in_chunks(chunks);
     let least = chunks.run(|| values.size_hint().0);

@@ -531,6 +531,16 @@ impl<R: References> Class<R> {
         self.core
     }
 
+    /// The core of a class of one thread; other threads use only parts of a core (`owner-alone`).
+    #[inline]
+    pub(super) fn core_here(&self) -> Option<&ArenaCore<R>> {
+        if R::ATOMIC {
+            return None;
+        }
+        // SAFETY: the class stands after its core in one block (`core-stays`).
+        Some(unsafe { self.core.as_ref() })
+    }
+
     /// Takes the header of the hand that was pushed last.
     #[inline(always)]
     fn pop(&self) -> Option<NonNull<Header<R>>> {

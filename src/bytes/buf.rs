@@ -16,6 +16,7 @@ use core::ops::{Bound, Deref, DerefMut, RangeBounds};
 use core::ptr::NonNull;
 
 use super::arena_core::{ArenaCore, Class, Header, Part};
+use super::drop::{Reference, Unreferenced};
 use super::references::{Atomic, Local, References};
 use crate::error::Amount;
 use crate::error::SizeError;
@@ -354,8 +355,9 @@ impl<R: References> BufMut<R> {
 impl<R: References> Drop for BufMut<R> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: this buffer owned the header, which is from its class, and is dropped.
-        unsafe { ArenaCore::free(self.header, self.class) };
+        // SAFETY: this buffer owned the header, which is mutable and from its class, and is dropped
+        // (`header-state`).
+        unsafe { ArenaCore::free_mutable(Unreferenced::new(self.header), self.class) };
     }
 }
 
@@ -808,7 +810,7 @@ impl<R: References> Buf<R> {
     pub fn release(self) -> bool {
         let this = ManuallyDrop::new(self);
         // SAFETY: gives up this reference, which is not used any more.
-        unsafe { ArenaCore::drop_ref(this.0.header) }
+        ArenaCore::drop_ref(unsafe { Reference::new(this.0.header) })
     }
 }
 
@@ -842,7 +844,7 @@ impl<R: References> Drop for Buf<R> {
     #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: gives up this reference, which is not used any more.
-        unsafe { ArenaCore::drop_quietly(self.0.header) };
+        ArenaCore::drop_quietly(unsafe { Reference::new(self.0.header) });
     }
 }
 

@@ -4,6 +4,10 @@
 //! threads count too, it pushes the header's number on the class's return stack, from any thread,
 //! and the arena's thread frees it later, a bounded number at a time.
 //!
+//! Who has a header, a reference or a place in a core's count has it as a value ([`Unreferenced`],
+//! [`Reference`], [`Counted`]). They are made by functions that are unsafe, and given up by functions
+//! that take them and are safe.
+//!
 //! Dropping a buffer also drops the chain that follows it, up to a buffer that has other
 //! references. So that no drop pays for a whole long chain, its rest is left: on one thread in a
 //! list of the core, with atomic counts on the return stack, each with its link. It is freed like
@@ -25,9 +29,10 @@
 //! any thread, and a count that all of them write costs more than the links do
 //! (`benches/ATTEMPTS.md`, "Chains of a dropped arena").
 
+use core::cell::Cell;
 use core::ptr::NonNull;
 
-use super::arena_core::{ArenaCore, Class, Header, Part};
+use super::arena_core::{ArenaCore, Class, Header};
 use super::references::References;
 use crate::raw::atomic::Ordering;
 use crate::raw::packed::{Packing, Word};
@@ -36,146 +41,256 @@ use crate::raw::returns::Returns;
 /// How many buffers of a chain the drop of its first one frees at once: some hundred nanoseconds.
 pub(super) const LINKS: usize = if cfg!(loom) { 1 } else { 64 };
 
-impl<R: References> ArenaCore<R> {
-    /// Drops one reference, and returns whether it was the last one.
-    ///
+/// A header without a reference, which this thread alone has.
+///
+/// # Invariants
+///
+/// * `sole-owner`: the header is not free, so it keeps its core (`core-stays`). It is mutable or
+///   stale, and has no reference: no one else has it, and no one borrows its link.
+pub(super) struct Unreferenced<R: References>(NonNull<Header<R>>);
+
+/// The same, and its class, for callers that need not load it.
+struct OfClass<R: References> {
+    header: Unreferenced<R>,
+    class: NonNull<Class<R>>,
+}
+
+impl<R: References> Unreferenced<R> {
     /// # Safety
     ///
-    /// The header is shared, and the caller has one of its references and gives it up. If it was
-    /// the last, the header is not used any more.
+    /// `sole-owner` holds, and the caller does not use the header any more.
     #[inline(always)]
-    pub(super) unsafe fn drop_ref(header: NonNull<Header<R>>) -> bool {
-        // SAFETY: the caller's reference keeps it valid until the count is written.
-        let it = unsafe { header.as_ref() };
-        Self::tallies_of(it).dec_refs.add::<R>();
-        // SAFETY: the count says that this was the last reference, which the caller gives up.
-        it.counts().subtract() && unsafe { Self::end(header) }
+    pub(super) unsafe fn new(header: NonNull<Header<R>>) -> Self {
+        Unreferenced(header)
+    }
+
+    #[inline]
+    fn header(&self) -> &Header<R> {
+        // SAFETY: it keeps its core (`sole-owner`).
+        unsafe { self.0.as_ref() }
+    }
+
+    #[inline]
+    fn with_class(self) -> OfClass<R> {
+        let class = self.header().class_pointer();
+        OfClass {
+            header: self,
+            class,
+        }
+    }
+
+    #[inline]
+    fn has_link(&self) -> bool {
+        // SAFETY: no one else has the header, so its link does not change (`sole-owner`).
+        unsafe { self.header().next() }.is_some()
+    }
+
+    /// Takes the link of the header, with the reference that it holds.
+    fn take_link(&mut self) -> Option<Reference<R>> {
+        // SAFETY: no one else has the header, and no one borrows its link (`sole-owner`).
+        let next = unsafe { self.header().next_mut() }.take()?;
+        ArenaCore::count_links(self.header(), -1);
+        Some(Reference(next.header))
+    }
+}
+
+impl<R: References> OfClass<R> {
+    /// Makes the header free, and pushes it on the hand of its class. Returns whether some must be
+    /// taken off the hand, as [`Class::push`] does.
+    #[inline]
+    fn push_free(self) -> bool {
+        let (header, class) = (self.header.header(), self.class);
+        debug_assert!(core::ptr::eq(header.class(), class.as_ptr()));
+        header.set_free();
+        // SAFETY: the header is from this class, which is valid, as it was in use until now, and so
+        // it is not in the hand (`sole-owner`, `free-once`).
+        unsafe { class.as_ref().push(self.header.0) }
+    }
+}
+
+/// A reference to a shared header, which is given up.
+///
+/// # Invariants
+///
+/// * `held-reference`: this has one of the references of the header, which keeps it.
+pub(super) struct Reference<R: References>(NonNull<Header<R>>);
+
+/// A header whose last reference was subtracted, or whose count is saturated.
+///
+/// # Invariants
+///
+/// * `last-subtracted`: the count [said so](References::subtract). If it is not saturated, no one
+///   else has the header.
+struct Ended<R: References>(NonNull<Header<R>>);
+
+impl<R: References> Reference<R> {
+    /// # Safety
+    ///
+    /// `held-reference` holds. The caller gives up the reference, and does not use the header any
+    /// more.
+    #[inline(always)]
+    pub(super) unsafe fn new(header: NonNull<Header<R>>) -> Self {
+        Reference(header)
+    }
+
+    /// Subtracts the reference. Returns the header if it may have been the last one.
+    #[inline]
+    fn subtract(self) -> Option<Ended<R>> {
+        // SAFETY: the reference keeps it valid until the count is written (`held-reference`).
+        let it = unsafe { self.0.as_ref() };
+        ArenaCore::tallies_of(it).dec_refs.add::<R>();
+        it.counts().subtract().then_some(Ended(self.0))
+    }
+
+    /// Subtracts the reference. Returns the header if it was the last one; the caller must free it.
+    fn end(self) -> Option<Unreferenced<R>> {
+        self.subtract()?.unreferenced()
+    }
+}
+
+impl<R: References> Ended<R> {
+    /// Makes the header stale, unless its count is saturated.
+    #[inline]
+    fn unreferenced(self) -> Option<Unreferenced<R>> {
+        // SAFETY: it is not free, so it keeps its core (`last-subtracted`, `core-stays`).
+        let it = unsafe { self.0.as_ref() };
+        if !it.counts().is_over() {
+            return None;
+        }
+        ArenaCore::tallies_of(it).dec_ref_zeroes.add::<R>();
+        it.counts().make_stale();
+        // SAFETY: without a reference, and no one else has it (`last-subtracted`).
+        Some(unsafe { Unreferenced::new(self.0) })
+    }
+}
+
+/// A buffer of a closed core of one thread that is in use, or was until now, or a call that uses
+/// such a core.
+///
+/// # Invariants
+///
+/// * `counted-once`: `remaining` of the core counts this, so the core is valid
+///   (`closed-remaining`).
+struct Counted<R: References>(NonNull<ArenaCore<R>>);
+
+impl<R: References> Counted<R> {
+    /// # Safety
+    ///
+    /// `counted-once` holds, and the caller does not use the core otherwise.
+    #[inline(always)]
+    unsafe fn new(core: NonNull<ArenaCore<R>>) -> Self {
+        Counted(core)
+    }
+
+    /// Counts a call that uses a core, if that is closed and of one thread.
+    fn call(class: &Class<R>) -> Option<Self> {
+        let core = class.core_here().filter(|_| class.is_closed())?;
+        // Relaxed, here and below: of one thread.
+        let remaining = core.remaining.load(Ordering::Relaxed);
+        core.remaining.store(remaining + 1, Ordering::Relaxed);
+        Some(Counted(class.core()))
+    }
+
+    fn core(&self) -> &ArenaCore<R> {
+        // SAFETY: it is valid, as this is counted (`counted-once`).
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Subtracts this, and frees everything if it was the last one.
+    fn subtract(self) {
+        let remaining = &self.core().remaining;
+        let left = remaining.load(Ordering::Relaxed) - 1;
+        remaining.store(left, Ordering::Relaxed);
+        if left == 0 {
+            // SAFETY: it was the last one (`closed-remaining`).
+            unsafe { ArenaCore::free_all(self.0) };
+        }
+    }
+}
+
+impl<R: References> ArenaCore<R> {
+    /// Drops one reference, and returns whether it was the last one.
+    #[inline(always)]
+    pub(super) fn drop_ref(reference: Reference<R>) -> bool {
+        reference.subtract().is_some_and(Self::end)
     }
 
     /// Like [`drop_ref`](Self::drop_ref), for callers that do not need the result: the function
     /// that follows a last reference has no result to keep, and ends in jumps.
-    ///
-    /// # Safety
-    ///
-    /// The conditions of [`drop_ref`](Self::drop_ref).
     #[inline(always)]
-    pub(super) unsafe fn drop_quietly(header: NonNull<Header<R>>) {
-        // SAFETY: the caller's reference keeps it valid until the count is written.
-        let it = unsafe { header.as_ref() };
-        Self::tallies_of(it).dec_refs.add::<R>();
-        if it.counts().subtract() {
-            // SAFETY: the count says that this was the last reference, which the caller gives up.
-            unsafe { Self::end_quietly(header) };
+    pub(super) fn drop_quietly(reference: Reference<R>) {
+        if let Some(ended) = reference.subtract() {
+            Self::end_quietly(ended);
         }
     }
 
     /// Like [`end`](Self::end), without the result.
-    ///
-    /// # Safety
-    ///
-    /// The conditions of [`end`](Self::end).
     #[inline(never)]
-    unsafe fn end_quietly(header: NonNull<Header<R>>) {
-        // SAFETY: the last reference of the header was counted out, and it is not used any more
-        // (precondition).
-        unsafe { Self::end(header) };
+    fn end_quietly(header: Ended<R>) {
+        Self::end(header);
     }
 
     /// Frees a header that was shared, unless its count is saturated, and returns whether it did.
-    ///
-    /// # Safety
-    ///
-    /// Its last reference [was subtracted](References::subtract), or it is saturated. In the first
-    /// case the caller owns the header, and does not use it any more.
     #[inline(always)]
-    unsafe fn end(header: NonNull<Header<R>>) -> bool {
-        // SAFETY: a header that is not free keeps its core.
-        let it = unsafe { header.as_ref() };
-        let is_over = it.counts().is_over();
-        if is_over {
-            Self::tallies_of(it).dec_ref_zeroes.add::<R>();
-            it.counts().make_stale();
-            // SAFETY: the caller has it, without a reference.
-            unsafe { Self::free(header, it.class_pointer()) };
+    fn end(header: Ended<R>) -> bool {
+        match header.unreferenced() {
+            Some(header) => {
+                Self::free(header.with_class());
+                true
+            }
+            None => false,
         }
-        is_over
     }
 
-    /// Frees a header that was mutable, or is stale, and its link: if that holds the last reference
-    /// to the next buffer, that one is freed too.
+    /// Frees the header of a buffer that was being filled.
     ///
     /// # Safety
     ///
-    /// The caller owns the header: it is not free, has no reference, and is from this class. It is
-    /// not used any more.
+    /// The header is from this class.
     #[inline(always)]
-    pub(super) unsafe fn free(header: NonNull<Header<R>>, class: NonNull<Class<R>>) {
-        // SAFETY: a header that is not free keeps its core; no one else has it (precondition),
-        // so no one borrows its link.
-        unsafe {
-            if header.as_ref().next().is_some() {
-                Self::free_chain(header);
-                return;
-            }
-            Self::give_back(header, class);
+    pub(super) unsafe fn free_mutable(header: Unreferenced<R>, class: NonNull<Class<R>>) {
+        Self::free(OfClass { header, class });
+    }
+
+    /// Frees a header and its link: if that holds the last reference to the next buffer, that one is
+    /// freed too.
+    #[inline(always)]
+    fn free(it: OfClass<R>) {
+        if it.header.has_link() {
+            Self::free_chain(it.header);
+        } else {
+            Self::give_back(it);
         }
     }
 
     /// Like [`free`](Self::free), for a header with a link; along the chain, without recursion.
     /// After [`LINKS`] buffers the rest is left for later, if there is a later call that frees it.
-    ///
-    /// # Safety
-    ///
-    /// The conditions of [`free`](Self::free), except for the class.
     #[cold]
     #[inline(never)]
-    unsafe fn free_chain(header: NonNull<Header<R>>) {
-        let (mut header, mut freed) = (header, 0);
+    fn free_chain(mut header: Unreferenced<R>) {
+        let mut freed = 0;
         loop {
-            // SAFETY: a header that is not free keeps its core, and this one's link is borrowed by
-            // no one, because it has no reference. One that is deferred is not used any more.
-            unsafe {
-                if freed >= LINKS && header.as_ref().next().is_some() && Self::defer(header) {
-                    return;
+            if freed >= LINKS && header.has_link() {
+                match Self::defer(header) {
+                    Ok(()) => return,
+                    Err(again) => header = again,
                 }
             }
             freed += 1;
-            // SAFETY: the header keeps its core (`core-stays`), and has no reference. Without a link
-            // it is given back, as no one else has it. The link had a reference of the next one.
-            let next = unsafe {
-                let next = Self::take_link(header);
-                Self::give_back(header, header.as_ref().class_pointer());
-                next.and_then(|next| Self::end_of_link(next.header))
-            };
-            match next {
+            let next = header.take_link();
+            Self::give_back(header.with_class());
+            match next.and_then(Reference::end) {
                 Some(next) => header = next,
                 None => return,
             }
         }
     }
 
-    /// Takes the link of a header, with the reference that it holds.
-    ///
-    /// # Safety
-    ///
-    /// The caller owns the header: it is not free, stale, and has no reference.
-    unsafe fn take_link(header: NonNull<Header<R>>) -> Option<Part<R>> {
-        // SAFETY: it is not free, so it keeps its core; it has no reference, so no one borrows its
-        // link (`no-cycle`).
-        let (it, next) = unsafe { (header.as_ref(), header.as_ref().next_mut().take()) };
-        if next.is_some() {
-            Self::count_links(it, -1);
-        }
-        next
-    }
-
     /// Counts a link that a header gets or loses, on one thread.
     #[inline]
     pub(super) fn count_links(header: &Header<R>, change: isize) {
-        if !R::ATOMIC {
-            // SAFETY: a header that is not free keeps its core, which this thread alone uses.
-            let links = unsafe { &header.class().core().as_ref().links };
-            links.set(links.get().wrapping_add_signed(change));
+        if let Some(core) = header.class().core_here() {
+            core.links.set(core.links.get().wrapping_add_signed(change));
         }
     }
 
@@ -184,80 +299,41 @@ impl<R: References> ArenaCore<R> {
     pub(super) fn linked(header: &Header<R>) {
         Self::count_links(header, 1);
         if !R::ATOMIC && header.class().is_closed() {
-            // SAFETY: a header that is not free keeps its core, which is closed.
-            unsafe { Self::linked_in_closed(header.class().core()) };
+            Self::linked_in_closed(header.class());
         }
     }
 
-    /// Frees what is left of a closed core if no other call may follow, after a link was added.
-    ///
-    /// # Safety
-    ///
-    /// The core is valid, closed and of one thread; a buffer of it is in use, and stays.
+    /// Frees what is left of a closed core of one thread if no other call may follow, after a link
+    /// was added. A buffer of it is in use, and stays.
     #[cold]
     #[inline(never)]
-    unsafe fn linked_in_closed(core: NonNull<Self>) {
-        // SAFETY: valid (precondition), and closed. The call is counted, as a buffer that is free.
-        unsafe {
-            let it = core.as_ref();
-            let is_left = !it.unfinished.get().is_empty() && it.waiting.get().is_none();
-            if is_left && !it.has_others(0) {
-                it.count_call();
-                Self::free_left(core);
+    fn linked_in_closed(class: &Class<R>) {
+        let is_left = |core: &&Self| {
+            !core.unfinished.get().is_empty() && core.waiting.get().is_none() && !core.has_others(0)
+        };
+        if class.core_here().filter(is_left).is_some() {
+            // The call is counted, as a buffer that is free.
+            if let Some(call) = Counted::call(class) {
+                Self::free_left(call);
             }
         }
     }
 
-    /// Drops the reference of a link. Returns the header if it was the last one: then it is stale,
-    /// and the caller owns it and must free it.
-    ///
-    /// # Safety
-    ///
-    /// A link had a reference to this header, and gives it up.
-    unsafe fn end_of_link(header: NonNull<Header<R>>) -> Option<NonNull<Header<R>>> {
-        // SAFETY: the link's reference keeps it valid (precondition).
-        let it = unsafe { header.as_ref() };
-        Self::tallies_of(it).dec_refs.add::<R>();
-        if !(it.counts().subtract() && it.counts().is_over()) {
-            return None;
-        }
-        Self::tallies_of(it).dec_ref_zeroes.add::<R>();
-        it.counts().make_stale();
-        Some(header)
-    }
-
-    /// Frees a stale header without a link, or returns it to the thread that frees it.
-    ///
-    /// # Safety
-    ///
-    /// The caller owns the header: it is not free, has no reference, and is from this class. It is
-    /// not used any more.
+    /// Frees a header without a link, or returns it to the thread that frees it.
     #[inline(always)]
-    unsafe fn give_back(header: NonNull<Header<R>>, class: NonNull<Class<R>>) {
-        // SAFETY: the caller owns the header, which is not free, and is from this class
-        // (precondition).
-        unsafe {
-            if R::ATOMIC {
-                Self::give_back_to_owner(header, class);
-            } else {
-                Self::give_back_here(header, class);
-            }
+    fn give_back(header: OfClass<R>) {
+        if R::ATOMIC {
+            Self::give_back_to_owner(header);
+        } else {
+            Self::give_back_here(header);
         }
     }
 
     /// Like [`give_back`](Self::give_back), on the arena's thread, which is the only one.
-    ///
-    /// # Safety
-    ///
-    /// The conditions of [`give_back`](Self::give_back).
     #[inline(always)]
-    unsafe fn give_back_here(header: NonNull<Header<R>>, class: NonNull<Class<R>>) {
-        // SAFETY: a header that is not free keeps its core, with its class.
-        let (it, its_class) = unsafe { (header.as_ref(), class.as_ref()) };
-        debug_assert!(core::ptr::eq(it.class(), its_class));
-        it.set_free();
-        // SAFETY: it is the class's, and was not free.
-        if unsafe { its_class.push(header) } {
+    fn give_back_here(header: OfClass<R>) {
+        let class = header.class;
+        if header.push_free() {
             // SAFETY: it was in use, and nothing of the core is used below.
             unsafe { Self::pushed_last(class) };
         }
@@ -269,86 +345,72 @@ impl<R: References> ArenaCore<R> {
     /// # Safety
     ///
     /// The header was in use, and no longer is; the caller does not use the core or the buffer any
-    /// more.
+    /// more. The class is of one thread.
     #[cold]
     #[inline(never)]
     unsafe fn pushed_last(class: NonNull<Class<R>>) {
         // SAFETY: the class is valid until the last buffer was counted out, which is below. It is
         // passed as a pointer: a reference in the arguments would have to outlive that.
         let it = unsafe { class.as_ref() };
-        let core = it.core();
         if it.is_closed() {
             it.discard();
-            // SAFETY: it was one of the remaining buffers (precondition).
-            unsafe { Self::ended(core) };
-        } else {
-            // SAFETY: the core is valid, as it is not closed (`core-stays`).
-            unsafe { core.as_ref() }.bank_some(it);
+            // SAFETY: it was one of the remaining buffers (precondition, `closed-remaining`).
+            Self::ended(unsafe { Counted::new(it.core()) });
+        } else if let Some(core) = it.core_here() {
+            core.bank_some(it);
         }
     }
 
     /// Like [`give_back`](Self::give_back), on any thread.
-    ///
-    /// # Safety
-    ///
-    /// The conditions of [`give_back`](Self::give_back).
     #[inline]
-    unsafe fn give_back_to_owner(header: NonNull<Header<R>>, class: NonNull<Class<R>>) {
-        // SAFETY: it is valid until it is pushed, its class until this has left (`last-to-leave`).
-        unsafe {
-            if !Self::push_returned(header, class) {
-                Self::leave(class);
-            }
+    fn give_back_to_owner(header: OfClass<R>) {
+        if let Err(header) = Self::push_returned(header) {
+            Self::leave(header);
         }
     }
 
-    /// Pushes a header on the return stack of its class; returns `false` if that is closed.
+    /// Pushes a header, which may have a link, on the return stack of its class.
     ///
-    /// # Safety
+    /// # Errors
     ///
-    /// The conditions of [`give_back`](Self::give_back), but the header may have a link, and may
-    /// still be used if it was not pushed.
+    /// Returns the header if that is closed.
     #[inline(always)]
-    unsafe fn push_returned(header: NonNull<Header<R>>, class: NonNull<Class<R>>) -> bool {
+    fn push_returned(header: OfClass<R>) -> Result<(), OfClass<R>> {
+        let (it, class) = (header.header.0, header.class);
         // SAFETY: it is valid until it is pushed, its class until the caller has left
-        // (`last-to-leave`). No reference to either is held over the push.
-        unsafe {
-            let number = header.as_ref().number();
+        // (`last-to-leave`), and it is pushed once (`sole-owner`). No reference to either is held
+        // over the push.
+        let is_pushed = unsafe {
+            let number = it.as_ref().number();
             let returns = NonNull::from(&(*class.as_ptr()).returns);
-            let link = |below| header.as_ref().counts().set_link(below);
-            Returns::push(returns, number, link)
-        }
+            Returns::push(returns, number, |below| {
+                it.as_ref().counts().set_link(below)
+            })
+        };
+        if is_pushed { Ok(()) } else { Err(header) }
     }
 
-    /// Leaves a header, and the chain that follows it, to be freed later; returns `false` if its
-    /// arena was dropped, and no later call may come.
+    /// Leaves a header, and the chain that follows it, to be freed later.
     ///
-    /// # Safety
+    /// # Errors
     ///
-    /// The caller owns the header: it is not free, stale, and has no reference. It is not used any
-    /// more if it was left.
-    unsafe fn defer(header: NonNull<Header<R>>) -> bool {
-        // SAFETY: a header that is not free keeps its core.
-        let it = unsafe { header.as_ref() };
-        if R::ATOMIC {
+    /// Returns the header if its arena was dropped, and no later call may come.
+    fn defer(header: Unreferenced<R>) -> Result<(), Unreferenced<R>> {
+        let it = header.header();
+        let Some(core) = it.class().core_here() else {
             // With its link: the arena's thread continues with the chain when it frees this header.
-            //
-            // SAFETY: the caller has it, without a reference (precondition); so it is valid until
-            // it is pushed, and its class until then.
-            return unsafe { Self::push_returned(header, it.class_pointer()) };
-        }
-        // SAFETY: its core is valid (`core-stays`), and this thread alone uses it.
-        let core = unsafe { it.class().core().as_ref() };
+            return Self::push_returned(header.with_class()).map_err(|it| it.header);
+        };
         if it.class().is_closed() {
             // A core that waits is looked at again.
             if core.waiting.get().is_none() && !core.has_others(1) {
-                return false;
+                return Err(header);
             }
             core.left.set(core.left.get() + 1);
         }
         let word = Word::linked(it.number(), Packing::NONE);
         it.counts().set_link(core.unfinished.replace(word));
-        true
+        Ok(())
     }
 
     /// Returns whether a closed core of one thread has a buffer in use that is neither left, nor
@@ -370,25 +432,21 @@ impl<R: References> ArenaCore<R> {
         };
         let mut count = 0;
         while count < most {
-            let mut taken = list.get();
-            if R::ATOMIC && taken.is_empty() {
-                taken = class.returns.take();
+            if R::ATOMIC && list.get().is_empty() {
+                list.set(class.returns.take());
             }
-            let Some((header, rest)) = self.next_returned(taken) else {
+            // Before the rest of its chain is left on the list.
+            let Some(header) = self.pop_returned(list) else {
                 break;
             };
-            // Before the rest of the chain is left on the list below.
-            list.set(rest);
-            // SAFETY: it was taken off the list of returned headers, so nothing else has it
-            // (`back-in-use`).
-            unsafe { self.make_free(header) };
+            self.make_free(header);
             count += 1;
         }
         count
     }
 
-    /// The header that was returned or left last, of a list of them, and the rest of the list.
-    fn next_returned(&self, taken: Word) -> Option<(NonNull<Header<R>>, Word)> {
+    /// Takes the header that was returned or left last off a list of them (`back-in-use`).
+    fn pop_returned(&self, list: &Cell<Word>) -> Option<Unreferenced<R>> {
         let find = |number| {
             let header = self.directory().find(number);
             // SAFETY: the number of a header that was given back or left, so it is in use
@@ -397,28 +455,25 @@ impl<R: References> ArenaCore<R> {
         };
         // SAFETY: the header of a number that was given back or left is valid (`page-headers`).
         let link = |number| unsafe { find(number).as_ref().counts().link() };
-        let (number, rest) = taken.next(Packing::NONE, link)?;
-        Some((find(number), rest))
+        let (number, rest) = list.get().next(Packing::NONE, link)?;
+        list.set(rest);
+        // SAFETY: who gave it back does not use it any more, and it is on no list now, so nothing
+        // else has it (`back-in-use`).
+        Some(unsafe { Unreferenced::new(find(number)) })
     }
 
     /// Frees a header that was returned or left. If it is linked, the next one of its chain is
     /// returned or left.
-    ///
-    /// # Safety
-    ///
-    /// [`next_returned`](Self::next_returned) returned it, and it is on no list any more.
-    unsafe fn make_free(&self, header: NonNull<Header<R>>) {
-        // SAFETY: it is valid, of this core, and in use until now; the thread that gave it back
-        // does not use it any more. So no one borrows its link, which has a reference of the next
-        // one.
-        unsafe {
-            let next = Self::take_link(header);
-            header.as_ref().set_free();
-            self.push(header.as_ref().class(), header);
-            if let Some(next) = next.and_then(|next| Self::end_of_link(next.header)) {
-                if !Self::defer(next) {
-                    Self::free_chain(next);
-                }
+    fn make_free(&self, mut header: Unreferenced<R>) {
+        let (next, header) = (header.take_link(), header.with_class());
+        let class = header.class;
+        if header.push_free() {
+            // SAFETY: the classes are valid as long as their core (`core-stays`).
+            self.bank_some(unsafe { class.as_ref() });
+        }
+        if let Some(next) = next.and_then(Reference::end) {
+            if let Err(next) = Self::defer(next) {
+                Self::free_chain(next);
             }
         }
     }
@@ -471,7 +526,7 @@ impl<R: References> ArenaCore<R> {
                 // (`held-counted`).
                 unsafe {
                     while header.as_ref().counts().take_held() {
-                        Self::drop_ref(header);
+                        Self::drop_ref(Reference::new(header));
                     }
                 }
             }
@@ -492,105 +547,70 @@ impl<R: References> ArenaCore<R> {
 
     /// Subtracts a buffer of a closed core of one thread, and frees one that is left of a chain, or
     /// all of them if no other call may follow.
-    ///
-    /// # Safety
-    ///
-    /// The buffer was in use, and no longer is; the caller does not use the core or the buffer any
-    /// more.
-    unsafe fn ended(core: NonNull<Self>) {
-        // SAFETY: it is valid while this buffer counts (`core-stays`). A core that waits is looked
-        // at by who made it wait, and what is left is in use, so it is valid after this buffer too.
-        unsafe {
-            let it = core.as_ref();
-            if it.unfinished.get().is_empty() || it.waiting.get().is_some() {
-                Self::subtract(core);
-            } else {
-                Self::free_left(core);
-            }
-        }
-    }
-
-    /// Counts a call that uses a closed core of one thread as a buffer, so that it stays.
-    fn count_call(&self) {
-        let remaining = self.remaining.load(Ordering::Relaxed);
-        self.remaining.store(remaining + 1, Ordering::Relaxed);
-    }
-
-    /// Subtracts a buffer of a closed core of one thread, or a call that uses it.
-    ///
-    /// # Safety
-    ///
-    /// It was counted; the caller does not use the core any more.
-    unsafe fn subtract(core: NonNull<Self>) {
-        // SAFETY: it is valid while buffers remain (`core-stays`).
-        let remaining = unsafe { &core.as_ref().remaining };
-        let left = remaining.load(Ordering::Relaxed) - 1;
-        remaining.store(left, Ordering::Relaxed);
-        if left == 0 {
-            // SAFETY: it was the last one (`closed-remaining`).
-            unsafe { Self::free_all(core) };
+    fn ended(buffer: Counted<R>) {
+        // A core that waits is looked at by who made it wait, and what is left is in use, so it is
+        // valid after this buffer too.
+        let it = buffer.core();
+        if it.unfinished.get().is_empty() || it.waiting.get().is_some() {
+            buffer.subtract();
+        } else {
+            Self::free_left(buffer);
         }
     }
 
     /// Frees one buffer that is left of chains of a closed core of one thread, and all of them as
-    /// long as nothing else [may be in use](Self::has_others); then subtracts a buffer.
+    /// long as nothing else [may be in use](Self::has_others); then subtracts the buffer or the call
+    /// with which it began. The core does not wait.
     ///
     /// A chain may lead to other closed cores, and back. What follows there is left there, and they
     /// *wait*: they are looked at in the same way before this returns. So nothing recurs.
-    ///
-    /// # Safety
-    ///
-    /// The conditions of [`ended`](Self::ended), and the core does not wait.
     #[cold]
     #[inline(never)]
-    unsafe fn free_left(core: NonNull<Self>) {
-        let (mut last, mut is_first) = (core, true);
-        // SAFETY: a core that waits is counted by one more buffer, or this call, until it waits no
-        // longer, so all of them are valid (`core-stays`, `waits-once`).
-        unsafe {
-            // The end of the list is a core that is its own next one.
-            core.as_ref().waiting.set(Some(core));
-            loop {
-                let it = last.as_ref();
-                let goes_on = is_first || !it.has_others(1);
-                let Some(header) = goes_on.then(|| it.take_left()).flatten() else {
-                    let next = it.waiting.take();
-                    let core = last;
-                    let is_end = next == Some(core);
-                    last = next.unwrap_unchecked();
-                    Self::subtract(core);
-                    if is_end {
-                        return;
-                    }
-                    continue;
+    fn free_left(begun: Counted<R>) {
+        let (mut last, mut is_first) = (begun, true);
+        // The end of the list is a core that is its own next one.
+        last.core().waiting.set(Some(last.0));
+        loop {
+            let it = last.core();
+            let goes_on = is_first || !it.has_others(1);
+            let Some(mut header) = goes_on.then(|| it.take_left()).flatten() else {
+                let next = it.waiting.take().filter(|&next| next != last.0);
+                let Some(next) = next else {
+                    last.subtract();
+                    return;
                 };
-                is_first = false;
-                // It is taken off the list, so nothing else has it (`back-in-use`).
-                let next = Self::take_link(header);
-                header.as_ref().set_free();
-                // This call is counted, so it is not the last.
-                Self::subtract(last);
-                let Some(next) = next.and_then(|next| Self::end_of_link(next.header)) else {
-                    continue;
-                };
-                let class = next.as_ref().class();
-                let core = class.core();
-                if class.is_closed() && core.as_ref().waiting.get().is_none() {
-                    core.as_ref().count_call();
-                    core.as_ref().waiting.set(Some(last));
-                    last = core;
+                // SAFETY: it waits, and is counted by one more buffer or call for that, on the list
+                // of this call alone, which it leaves now (`waits-once`).
+                let next = unsafe { Counted::new(next) };
+                core::mem::replace(&mut last, next).subtract();
+                continue;
+            };
+            is_first = false;
+            let next = header.take_link();
+            header.header().set_free();
+            // SAFETY: the buffer was in use until now. What `last` is counts too, so this is not
+            // the last.
+            unsafe { Counted::new(last.0) }.subtract();
+            let Some(next) = next.and_then(Reference::end) else {
+                continue;
+            };
+            let class = next.header().class();
+            let waits = |core: &Self| core.waiting.get().is_some();
+            if class.core_here().is_some_and(|core| !waits(core)) {
+                if let Some(call) = Counted::call(class) {
+                    call.core().waiting.set(Some(last.0));
+                    last = call;
                 }
-                // It is not closed, or waits.
-                let is_left = Self::defer(next);
-                debug_assert!(is_left);
             }
+            // It is not closed, or waits.
+            let is_left = Self::defer(next).is_ok();
+            debug_assert!(is_left);
         }
     }
 
     /// Takes a header off the list of what is left of chains, of a closed core of one thread.
-    fn take_left(&self) -> Option<NonNull<Header<R>>> {
-        let (header, rest) = self.next_returned(self.unfinished.get())?;
-        self.unfinished.set(rest);
+    fn take_left(&self) -> Option<Unreferenced<R>> {
+        let header = self.pop_returned(&self.unfinished)?;
         self.left.set(self.left.get() - 1);
         Some(header)
     }
@@ -609,12 +629,10 @@ impl<R: References> ArenaCore<R> {
         it.remaining.store(classes.len() + 1, Ordering::Relaxed);
         for class in classes {
             class.close();
-            for mut taken in [class.arrived.replace(Word::EMPTY), class.returns.close()] {
-                while let Some((header, rest)) = it.next_returned(taken) {
-                    // SAFETY: it was taken off a list of returned headers, so nothing else has it
-                    // (`back-in-use`).
-                    unsafe { it.make_free(header) };
-                    taken = rest;
+            for taken in [class.arrived.replace(Word::EMPTY), class.returns.close()] {
+                let list = Cell::new(taken);
+                while let Some(header) = it.pop_returned(&list) {
+                    it.make_free(header);
                 }
             }
             // SAFETY: `close` has closed these returns; each class settles its own once.
@@ -628,15 +646,12 @@ impl<R: References> ArenaCore<R> {
     }
 
     /// Subtracts a buffer of a closed class, on any thread.
-    ///
-    /// # Safety
-    ///
-    /// The caller had it, does not use it any more, and calls this once.
     #[cold]
     #[inline(never)]
-    unsafe fn leave(class: NonNull<Class<R>>) {
-        // SAFETY: the class is valid until the caller has left; after the last one until it is
-        // settled, which is here.
+    fn leave(header: OfClass<R>) {
+        let class = header.class;
+        // SAFETY: the class is valid until its last buffer has left, and then until it is settled,
+        // which is here. The header is a buffer in use, which leaves once (`sole-owner`).
         unsafe {
             let returns = NonNull::from(&(*class.as_ptr()).returns);
             let core = (*class.as_ptr()).core();

@@ -11,6 +11,7 @@ use core::ptr::NonNull;
 use super::arena::ByteArena;
 use super::arena_core::{ArenaCore, Header};
 use super::buf::Buf;
+use super::drop::Reference;
 use super::numbers::NUMBER_BITS;
 use super::references::{Local, References};
 
@@ -72,18 +73,18 @@ impl Loc {
         })
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn serial(self) -> u64 {
         self.serial
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn number(self) -> u32 {
         (self.place >> (2 * RANGE_BITS)) as u32
     }
 
     /// Where the bytes begin in their buffer.
-    #[inline(always)]
+    #[inline]
     pub(super) fn start(self) -> usize {
         (self.place >> RANGE_BITS) as usize % (1 << RANGE_BITS)
     }
@@ -95,7 +96,7 @@ impl Loc {
     /// let buf = arena.copy(b"hello");
     /// assert_eq!(buf.loc().len(), 5);
     /// ```
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn len(self) -> usize {
         self.place as usize % (1 << RANGE_BITS)
@@ -107,7 +108,7 @@ impl Loc {
     /// # let arena = flatslab::bytes::ByteArena::new();
     /// assert!(arena.copy(b"").loc().is_empty());
     /// ```
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.len() == 0
@@ -346,7 +347,7 @@ impl ByteArena {
     /// assert_eq!(arena.resolve(loc), Err(flatslab::bytes::LocError::Stale));
     /// # Ok::<(), flatslab::bytes::LocError>(())
     /// ```
-    #[inline(always)]
+    #[inline]
     pub fn resolve(&self, loc: Loc) -> Result<Buf, LocError> {
         let header = self.find(loc)?;
         // SAFETY: it is valid, and shared, because it has a serial (`serial-once`).
@@ -395,11 +396,11 @@ impl ByteArena {
         let held = &self.core().held;
         held.set(held.get().saturating_sub(1));
         // SAFETY: a position had it, and no longer has it (`held-counted`).
-        Ok(unsafe { ArenaCore::drop_ref(header) })
+        Ok(ArenaCore::drop_ref(unsafe { Reference::new(header) }))
     }
 
     /// The header that a position refers to.
-    #[inline(always)]
+    #[inline]
     fn find(&self, loc: Loc) -> Result<NonNull<Header<Local>>, LocError> {
         if let Some(header) = self.core().directory().find(loc.number()) {
             // SAFETY: the directory leads to valid headers (`page-headers`).

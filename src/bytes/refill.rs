@@ -189,21 +189,6 @@ impl<R: References> ArenaCore<R> {
         made
     }
 
-    /// Pushes a free header on the hand of its class, from which some are moved to the bank if it
-    /// is full.
-    ///
-    /// # Safety
-    ///
-    /// The header is from this class, made, free, and neither in the hand nor banked.
-    #[inline]
-    pub(super) unsafe fn push(&self, class: &Class<R>, header: NonNull<Header<R>>) {
-        // SAFETY: a free header of this class that is neither in the hand nor banked
-        // (precondition).
-        if unsafe { class.push(header) } {
-            self.bank_some(class);
-        }
-    }
-
     /// Banks some headers of a hand that is full.
     pub(super) fn bank_some(&self, class: &Class<R>) {
         let is_wide = class.depth() > 2 * WIDE_BATCH;

@@ -151,14 +151,19 @@ impl<R: References> Ring<R> {
         if bytes.len() > self.max_len {
             return Err(self.too_large(bytes.len()));
         }
+        // Read once: the compiler cannot always see that a copy does not change it.
+        let next = self.entries.next;
         if !self.entries.is_full() {
             if let Ok(buf) = self.copy(bytes) {
                 // SAFETY: `is_full` was false, and `copy` adds no entry.
-                unsafe { self.entries.push_within_capacity(buf) };
+                unsafe { self.entries.push_as(next, buf) };
                 return Ok(None);
             }
         }
-        let evicted = self.overwrite(bytes)?;
+        if let Some(evicted) = self.overwrite(bytes) {
+            return Ok(Some(evicted));
+        }
+        let evicted = self.replace(bytes)?;
         Ok(evicted.map(|(len, count)| self.evicted_last(len, count)))
     }
 
@@ -178,28 +183,32 @@ impl<R: References> Ring<R> {
         Ok(unsafe { Buf::filled(header, bytes) })
     }
 
-    /// Overwrites the oldest entry, in its buffer if there is no other reference to that. Returns
-    /// the length that the entry had, and the number of entries that left: a result of more words
-    /// would be put together in memory, and copied.
+    /// Overwrites the oldest entry in its buffer, if there is one, and no other reference to its
+    /// buffer.
     #[inline(always)]
-    fn overwrite(&mut self, bytes: &[u8]) -> Result<Option<(usize, usize)>, RequestError> {
-        let reusable = |buf: &Buf<R>| buf.is_of(self.class) && buf.may_be_overwritten();
-        if self.entries.front().is_some_and(reusable) {
-            self.evicted += 1;
-            // SAFETY: there is an entry, and its buffer is from the class, whose buffers have room
-            // for `max_len` bytes.
-            let len = unsafe {
-                let entry = self.entries.rotate();
-                let len = entry.len();
-                entry.overwrite(bytes);
-                len
-            };
-            return Ok(Some((len, 1)));
-        }
-        self.replace(bytes)
+    fn overwrite(&mut self, bytes: &[u8]) -> Option<Evicted> {
+        let reusable = |buf: &&Buf<R>| buf.is_of(self.class) && buf.may_be_overwritten();
+        self.entries.front().filter(reusable)?;
+        let sequence = self.entries.first();
+        self.evicted += 1;
+        // SAFETY: there is an entry, and its buffer is from the class, whose buffers have room for
+        // `max_len` bytes.
+        let len = unsafe {
+            let entry = self.entries.rotate();
+            let len = entry.len();
+            entry.overwrite(bytes);
+            len
+        };
+        Some(Evicted {
+            sequence,
+            len,
+            count: 1,
+        })
     }
 
-    /// Like [`overwrite`](Self::overwrite), if a reader has the oldest entry too.
+    /// Overwrites the oldest entry, if a reader has it too. Returns the length that the entry had,
+    /// and the number of entries that left: a result of more words would be put together in memory,
+    /// and copied.
     #[cold]
     #[inline(never)]
     fn replace(&mut self, bytes: &[u8]) -> Result<Option<(usize, usize)>, RequestError> {
@@ -754,7 +763,7 @@ impl<T> Entries<T> {
     fn push(&mut self, value: T) -> Option<T> {
         if !self.is_full() {
             // SAFETY: `is_full` says that a place is without a value (`entry-numbers`).
-            unsafe { self.push_within_capacity(value) };
+            unsafe { self.push_as(self.next, value) };
             return None;
         }
         if self.capacity == 0 {
@@ -762,22 +771,22 @@ impl<T> Entries<T> {
         }
         let oldest = self.pop();
         // SAFETY: it was full, and one value has left.
-        unsafe { self.push_within_capacity(value) };
+        unsafe { self.push_as(self.next, value) };
         oldest
     }
 
-    /// Adds a value, the newest.
+    /// Adds a value, the newest, with the number `next`.
     ///
     /// # Safety
     ///
-    /// The ring is not full.
+    /// The ring is not full, and that is the number of its next value.
     #[inline(always)]
-    unsafe fn push_within_capacity(&mut self, value: T) {
-        debug_assert!(!self.is_full());
+    unsafe fn push_as(&mut self, next: u64, value: T) {
+        debug_assert!(!self.is_full() && next == self.next);
         // SAFETY: a place without a value: the numbers of existing values differ by less than the
         // capacity (`entry-places`, `entry-numbers`).
-        unsafe { self.place(self.next).write(value) };
-        self.next += 1;
+        unsafe { self.place(next).write(value) };
+        self.next = next + 1;
     }
 
     /// Takes the oldest value; O(1).

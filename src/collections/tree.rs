@@ -1056,21 +1056,18 @@ impl<K: Ord + Copy, V: Copy> Tree<K, V> {
 impl<K: Ord + Copy + fmt::Debug, V: Copy> Tree<K, V> {
     /// Panics if an invariant does not hold.
     pub fn check<N: NodeStore<K, V>>(&self, nodes: &N) {
-        let mut leaves = alloc::vec::Vec::new();
+        let mut chain = Chain {
+            previous: Key::NONE,
+            next: self.first,
+            len: 0,
+        };
         if self.root != Key::NONE {
-            self.check_node(nodes, self.root, self.depth, [None, None], &mut leaves);
+            self.check_node(nodes, self.root, self.depth, [None, None], &mut chain);
         }
-        let (mut previous, mut at, mut len) = (Key::NONE, self.first, 0);
-        for expected in &leaves {
-            assert_eq!(at, *expected, "tree-chained");
-            let leaf = self.leaf(nodes, at).unwrap();
-            assert_eq!(leaf.previous, previous, "tree-chained");
-            len += leaf.entries.len();
-            (previous, at) = (at, leaf.next);
-        }
-        assert_eq!((at, previous), (Key::NONE, self.last), "tree-chained");
-        assert_eq!(len, self.len(), "tree-counted");
-        assert_eq!(self.number.is_none(), leaves.is_empty());
+        let ends = (chain.next, chain.previous);
+        assert_eq!(ends, (Key::NONE, self.last), "tree-chained");
+        assert_eq!(chain.len, self.len(), "tree-counted");
+        assert_eq!(self.number.is_none(), self.is_empty());
     }
 
     fn check_node<N: NodeStore<K, V>>(
@@ -1079,19 +1076,21 @@ impl<K: Ord + Copy + fmt::Debug, V: Copy> Tree<K, V> {
         at: Key,
         depth: u32,
         [low, high]: [Option<K>; 2],
-        leaves: &mut alloc::vec::Vec<Key>,
+        chain: &mut Chain,
     ) {
         if depth == 0 {
-            let entries = &self.leaf(nodes, at).unwrap().entries;
+            assert_eq!(at, chain.next, "tree-chained");
+            let leaf = self.leaf(nodes, at).unwrap();
+            assert_eq!(leaf.previous, chain.previous, "tree-chained");
+            (chain.previous, chain.next) = (at, leaf.next);
+            let entries = &leaf.entries;
+            chain.len += entries.len();
             let keys = &entries.keys[..entries.len()];
             assert!(!keys.is_empty() && entries.keys.is_sorted(), "node-sorted");
             assert!(keys.windows(2).all(|two| two[0] < two[1]), "node-sorted");
             assert!(low.is_none_or(|low| low <= keys[0]), "tree-separated");
-            assert!(
-                high.is_none_or(|high| keys[keys.len() - 1] < high),
-                "tree-separated"
-            );
-            leaves.push(at);
+            let last = keys[keys.len() - 1];
+            assert!(high.is_none_or(|high| last < high), "tree-separated");
             return;
         }
         let children = &self.inner(nodes, at).children;
@@ -1104,7 +1103,15 @@ impl<K: Ord + Copy + fmt::Debug, V: Copy> Tree<K, V> {
             } else {
                 Some(children.keys[i + 1])
             };
-            self.check_node(nodes, children.values[i], depth - 1, [low, high], leaves);
+            self.check_node(nodes, children.values[i], depth - 1, [low, high], chain);
         }
     }
+}
+
+/// The chain of leaves, as far as it was checked.
+#[cfg(any(test, fuzzing))]
+struct Chain {
+    previous: Key,
+    next: Key,
+    len: usize,
 }

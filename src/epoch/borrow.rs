@@ -1,16 +1,12 @@
 //! `Ref` and `RefMut`: a value, borrowed under run-time tracking.
-//!
-//! They contain a pointer to the value, not a reference: if a guard is passed to a function, it may
-//! be dropped there, and the value removed, which a reference would exclude until the function
-//! returns.
 
 use core::cell::Cell;
-use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
 use super::key::{MAX_READERS, Word};
 use crate::as_value::print_as_value;
+use crate::raw::borrow::Guard;
 
 /// A shared borrow of a value, like [`core::cell::Ref`].
 ///
@@ -32,11 +28,7 @@ use crate::as_value::print_as_value;
 /// assert_eq!(slab.try_take(key), Ok(7));
 /// ```
 #[must_use = "the borrow ends at once"]
-pub struct Ref<'a, T: ?Sized> {
-    value: NonNull<T>,
-    reader: Reader<'a>,
-    borrow: PhantomData<&'a T>,
-}
+pub struct Ref<'a, T: ?Sized>(Guard<&'a T, T, Reader<'a>>);
 
 /// A mutable borrow of a value, like [`core::cell::RefMut`].
 ///
@@ -53,12 +45,7 @@ pub struct Ref<'a, T: ?Sized> {
 /// assert_eq!(*slab.get(key).unwrap(), 8);
 /// ```
 #[must_use = "the borrow ends at once"]
-pub struct RefMut<'a, T: ?Sized> {
-    value: NonNull<T>,
-    writer: Writer<'a>,
-    /// Invariant in `T`.
-    borrow: PhantomData<&'a mut T>,
-}
+pub struct RefMut<'a, T: ?Sized>(Guard<&'a mut T, T, Writer<'a>>);
 
 /// A reader that a word counts.
 struct Reader<'a>(&'a Cell<Word>);
@@ -67,14 +54,14 @@ struct Reader<'a>(&'a Cell<Word>);
 struct Writer<'a>(&'a Cell<Word>);
 
 impl Drop for Reader<'_> {
-    #[inline(always)]
+    #[inline]
     fn drop(&mut self) {
         self.0.set(self.0.get().without_reader());
     }
 }
 
 impl Drop for Writer<'_> {
-    #[inline(always)]
+    #[inline]
     fn drop(&mut self) {
         self.0.set(self.0.get().filled());
     }
@@ -85,13 +72,11 @@ impl<'a, T: ?Sized> Ref<'a, T> {
     ///
     /// The value is valid as long as the word counts this reader, which was admitted, and the word
     /// is that of the value.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn new(word: &'a Cell<Word>, value: NonNull<T>) -> Self {
-        Ref {
-            value,
-            reader: Reader(word),
-            borrow: PhantomData,
-        }
+        // SAFETY: the value is there, and not written to, while this reader is counted
+        // (precondition, `word-says-value`, `guards-exclude`).
+        Ref(unsafe { Guard::new(value, Reader(word)) })
     }
 
     /// Returns another guard of the same value. O(1); does not allocate.
@@ -119,16 +104,13 @@ impl<'a, T: ?Sized> Ref<'a, T> {
         reason = "a method would hide the value's own"
     )]
     pub fn clone(guard: &Self) -> Self {
-        let word = guard.reader.0;
+        let &Reader(word) = guard.0.end();
         let Some(read) = word.get().read_along() else {
             panic!("Ref::clone was refused: the value has too many readers (limit {MAX_READERS})");
         };
         word.set(read);
-        Ref {
-            value: guard.value,
-            reader: Reader(word),
-            borrow: PhantomData,
-        }
+        // SAFETY: another reader of the same value is counted (`guards-exclude`).
+        Ref(unsafe { guard.0.with_end(Reader(word)) })
     }
 
     /// Turns the guard into one of a part of the value. O(1); does not allocate.
@@ -150,11 +132,7 @@ impl<'a, T: ?Sized> Ref<'a, T> {
     where
         F: FnOnce(&T) -> &U,
     {
-        Ref {
-            value: NonNull::from(part(&guard)),
-            reader: guard.reader,
-            borrow: PhantomData,
-        }
+        Ref(guard.0.map(part))
     }
 }
 
@@ -163,13 +141,11 @@ impl<'a, T: ?Sized> RefMut<'a, T> {
     ///
     /// The value is valid as long as the word has this writer, which was admitted, and the word is
     /// that of the value.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn new(word: &'a Cell<Word>, value: NonNull<T>) -> Self {
-        RefMut {
-            value,
-            writer: Writer(word),
-            borrow: PhantomData,
-        }
+        // SAFETY: the value is there, and only reached through this writer while it exists
+        // (precondition, `word-says-value`, `guards-exclude`).
+        RefMut(unsafe { Guard::new(value, Writer(word)) })
     }
 
     /// Turns the guard into one of a part of the value. O(1); does not allocate.
@@ -187,15 +163,11 @@ impl<'a, T: ?Sized> RefMut<'a, T> {
     /// assert_eq!(slab.take(key), Some((8, "seven")));
     /// ```
     #[inline]
-    pub fn map<U: ?Sized, F>(mut guard: Self, part: F) -> RefMut<'a, U>
+    pub fn map<U: ?Sized, F>(guard: Self, part: F) -> RefMut<'a, U>
     where
         F: FnOnce(&mut T) -> &mut U,
     {
-        RefMut {
-            value: NonNull::from(part(&mut guard)),
-            writer: guard.writer,
-            borrow: PhantomData,
-        }
+        RefMut(guard.0.map(part))
     }
 }
 
@@ -204,9 +176,7 @@ impl<T: ?Sized> Deref for Ref<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: valid, and not written to, while this reader is counted (`word-says-value`,
-        // `guards-exclude`).
-        unsafe { self.value.as_ref() }
+        &self.0
     }
 }
 
@@ -215,18 +185,14 @@ impl<T: ?Sized> Deref for RefMut<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: valid, and only reached through this writer while it exists (`word-says-value`,
-        // `guards-exclude`).
-        unsafe { self.value.as_ref() }
+        &self.0
     }
 }
 
 impl<T: ?Sized> DerefMut for RefMut<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: valid, and only reached through this writer while it exists (`word-says-value`,
-        // `guards-exclude`).
-        unsafe { self.value.as_mut() }
+        &mut self.0
     }
 }
 

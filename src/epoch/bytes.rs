@@ -210,7 +210,7 @@ impl EpochBytes {
     }
 
     /// The buffer in a slot with a value.
-    #[inline(always)]
+    #[inline]
     fn buffer(&self, chunk: ChunkPtr, slot: u32) -> NonNull<[u8]> {
         let cell = chunk.cell(slot, chunk.cell_bytes);
         NonNull::slice_from_raw_parts(cell, chunk.length(slot).get() as usize)
@@ -235,7 +235,7 @@ impl EpochBytes {
 
     /// Calls `fill` to initialise the `size` bytes of a slot that was claimed. Also returns its
     /// word.
-    #[inline(always)]
+    #[inline]
     #[cfg_attr(feature = "track", track_caller)]
     fn fill(
         &self,
@@ -538,7 +538,7 @@ impl EpochBytes {
 }
 
 /// Copies bytes to a cell, which was claimed, and has room for them because of its class.
-#[inline(always)]
+#[inline]
 fn copy_of(bytes: &[u8]) -> impl FnOnce(NonNull<u8>) + '_ {
     // SAFETY: there is room, and no other code has the cell, so it does not overlap `bytes`.
     move |cell| unsafe { cell.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) }

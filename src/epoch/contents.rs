@@ -142,7 +142,7 @@ pub(super) const fn class_of(bytes: usize) -> usize {
 /// # Safety
 ///
 /// `bytes` is at most [`SMALL`].
-#[inline(always)]
+#[inline]
 pub(super) const unsafe fn class_of_small(bytes: usize) -> usize {
     // SAFETY: at most the last entry, that of `SMALL` (precondition).
     unsafe { core::hint::assert_unchecked(bytes <= SMALL) };

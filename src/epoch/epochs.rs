@@ -148,7 +148,7 @@ impl RawEpochs {
     // Insertion.
 
     /// Takes a vacant slot of an epoch that is open, if the top chunk of its stack has one.
-    #[inline(always)]
+    #[inline]
     fn pop(&self, record: EpochPtr, class: usize) -> Option<(ChunkPtr, u32, Word)> {
         debug_assert!(class < self.store.classes());
         // SAFETY: callers pass a class of the slab's: 0, or that of a size up to the largest.
@@ -201,7 +201,7 @@ impl RawEpochs {
     }
 
     /// Takes a vacant slot of an epoch that takes insertions, if it has one.
-    #[inline(always)]
+    #[inline]
     pub(super) fn claim_at_once(
         &self,
         epoch: Epoch,
@@ -215,7 +215,7 @@ impl RawEpochs {
     /// # Errors
     ///
     /// If the epoch takes no insertions, or has no room and gets none.
-    #[inline(always)]
+    #[inline]
     pub(super) fn claim(
         &self,
         epoch: Epoch,
@@ -232,7 +232,7 @@ impl RawEpochs {
     /// # Errors
     ///
     /// If it has no room and gets none.
-    #[inline(always)]
+    #[inline]
     pub(super) fn claim_current(&self, class: usize) -> Result<(ChunkPtr, u32, Word), Refusal> {
         match self.pop(self.current.get(), class) {
             Some(claimed) => Ok(claimed),
@@ -285,7 +285,7 @@ impl RawEpochs {
     /// # Errors
     ///
     /// If it does not exist, or is borrowed.
-    #[inline(always)]
+    #[inline]
     pub(super) fn idle(&self, key: EpochKey) -> Result<(ChunkPtr, u32), AccessError> {
         let Some((chunk, slot)) = self.store.find(key) else {
             return Err(AccessError::Missing);
@@ -303,7 +303,7 @@ impl RawEpochs {
     /// # Errors
     ///
     /// If there is no value, or it is refused.
-    #[inline(always)]
+    #[inline]
     pub(super) fn begin_read(&self, key: EpochKey) -> Result<(ChunkPtr, u32), AccessError> {
         let Some((chunk, slot)) = self.store.find(key) else {
             return Err(AccessError::Missing);
@@ -325,7 +325,7 @@ impl RawEpochs {
     }
 
     /// Makes the cell of a slot vacant, whose value was not borrowed and has left.
-    #[inline(always)]
+    #[inline]
     pub(super) fn push(&self, chunk: ChunkPtr, slot: u32, word: Word) {
         if chunk.push(slot, word) {
             self.end_of_push(chunk);
@@ -878,7 +878,7 @@ impl EpochRecords {
     }
 
     /// The record of that epoch.
-    #[inline(always)]
+    #[inline]
     pub(super) fn find(&self, epoch: Epoch) -> Result<EpochPtr, NoEpoch> {
         let index = epoch.place() ^ self.place;
         if index >> INDEX_BITS != 0 {
@@ -891,7 +891,7 @@ impl EpochRecords {
     }
 
     /// The record of that epoch, if it takes insertions.
-    #[inline(always)]
+    #[inline]
     pub(super) fn find_open(&self, epoch: Epoch) -> Option<EpochPtr> {
         // A place from another slab is beyond all records.
         let index = usize::try_from(epoch.place() ^ self.place).ok()?;

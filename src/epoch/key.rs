@@ -69,7 +69,7 @@ const _: () = assert!(size_of::<Option<EpochKey>>() == 16);
 
 impl EpochKey {
     /// The key of the value in a slot of the chunk at this place. `word` is the word of the slot.
-    #[inline(always)]
+    #[inline]
     pub(super) fn new(place: u64, slot: u32, word: Word) -> Self {
         let bits = word.key_bits(slot);
         debug_assert!(Word::are_of_key(bits));
@@ -78,18 +78,18 @@ impl EpochKey {
         EpochKey { place, bits }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn place(self) -> u64 {
         self.place
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn slot(self) -> u32 {
         Word::slot_of_key(self.bits.get())
     }
 
     /// The word of the value while it is not borrowed.
-    #[inline(always)]
+    #[inline]
     pub(super) fn word(self) -> Word {
         Word::of_key(self.bits.get())
     }
@@ -169,12 +169,12 @@ pub struct Epoch {
 const _: () = assert!(size_of::<Option<Epoch>>() == 16);
 
 impl Epoch {
-    #[inline(always)]
+    #[inline]
     pub(super) fn new(place: u64, generation: NonZero<u64>) -> Self {
         Epoch { generation, place }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn place(self) -> u64 {
         self.place
     }
@@ -248,19 +248,19 @@ impl Word {
     pub(super) const FIRST: Word = Word(GENERATION | NO_VALUE);
 
     /// The word of a value that is not borrowed, whose key has these bits.
-    #[inline(always)]
+    #[inline]
     pub(super) const fn of_key(bits: u64) -> Word {
         Word(bits - bits % GENERATION + IDLE)
     }
 
     /// The bits of the key of a value in that slot.
-    #[inline(always)]
+    #[inline]
     pub(super) const fn key_bits(self, slot: u32) -> u64 {
         self.0 - self.low() + slot as u64
     }
 
     /// The slot of a key with these bits.
-    #[inline(always)]
+    #[inline]
     pub(super) const fn slot_of_key(bits: u64) -> u32 {
         (bits % GENERATION) as u32
     }
@@ -270,32 +270,32 @@ impl Word {
         bits >= GENERATION && bits % GENERATION < MAX_SLOTS as u64
     }
 
-    #[inline(always)]
+    #[inline]
     const fn low(self) -> u64 {
         self.0 % GENERATION
     }
 
     /// The next free slot, of a vacant slot.
-    #[inline(always)]
+    #[inline]
     pub(super) const fn next_free(self) -> u32 {
         (self.low() - VACANT) as u32
     }
 
     /// With the same generation: a value.
-    #[inline(always)]
+    #[inline]
     pub(super) const fn filled(self) -> Word {
         Word(self.0 - self.low() + IDLE)
     }
 
     /// With the same generation: a value that its scope owns.
-    #[inline(always)]
+    #[inline]
     pub(super) const fn owned(self) -> Word {
         Word(self.0 - self.low() + EXCLUSIVE)
     }
 
     /// The word after the value has left: a vacant one. Also returns whether there is no next
     /// generation; then the slot is [retired](Self::is_retired), although the word is a vacant one.
-    #[inline(always)]
+    #[inline]
     pub(super) const fn vacated(self, next: u32) -> (Word, bool) {
         let (base, is_last) = (self.0 - self.low()).overflowing_add(GENERATION);
         (Word(base + VACANT + next as u64), is_last)
@@ -325,7 +325,7 @@ impl Word {
     }
 
     /// Whether there is no next generation.
-    #[inline(always)]
+    #[inline]
     pub(super) const fn is_retired(self) -> bool {
         self.0 < GENERATION
     }
@@ -351,7 +351,7 @@ impl Word {
     }
 
     /// Counts a reader that has this key.
-    #[inline(always)]
+    #[inline]
     pub(super) const fn read(self, key: Word) -> Option<Word> {
         if self.0.wrapping_sub(key.0) < MAX_READERS {
             Some(Word(self.0 + 1))
@@ -369,7 +369,7 @@ impl Word {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) const fn without_reader(self) -> Word {
         Word(self.0 - 1)
     }
@@ -397,7 +397,7 @@ impl Word {
     }
 
     /// Whether there is a value, and the key is that value's.
-    #[inline(always)]
+    #[inline]
     pub(super) const fn is_of(self, key: Word) -> bool {
         self.0.wrapping_sub(key.0) < EXCLUSIVE
     }

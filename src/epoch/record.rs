@@ -123,7 +123,7 @@ static NO_CHUNK: Empty<Chunk> = Empty(Chunk::new(0, 0, 0, 0, NonNull::dangling()
 impl Deref for EpochPtr {
     type Target = EpochRecord;
 
-    #[inline(always)]
+    #[inline]
     fn deref(&self) -> &EpochRecord {
         // SAFETY: valid until it is removed from the table, and only methods of the slab have such
         // a pointer, which look it up again after user code has run; all that changes is in cells.
@@ -214,7 +214,7 @@ impl EpochPtr {
     /// # Safety
     ///
     /// The slab has that class.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn list<'a>(self, class: usize) -> &'a List {
         // SAFETY: the slab has the class (precondition); the lists of its classes follow the
         // header, and stay as long as it.
@@ -321,7 +321,7 @@ impl List {
 
     /// Takes a vacant slot of the chunk on top of the stack, if there is one. A chunk without
     /// further vacant slots leaves the stack.
-    #[inline(always)]
+    #[inline]
     pub(super) fn pop(&self) -> Option<(ChunkPtr, u32, Word)> {
         let chunk = self.open.get()?;
         // SAFETY: on the stack, so it has a vacant slot (`epoch-lists`).
@@ -438,7 +438,7 @@ pub(super) struct ChunkPtr(NonNull<Chunk>);
 impl Deref for ChunkPtr {
     type Target = Chunk;
 
-    #[inline(always)]
+    #[inline]
     fn deref(&self) -> &Chunk {
         // SAFETY: valid until it is removed from the table, which takes that it has no value, and
         // is on no list. Only methods of the slab have such a pointer: to a chunk with a value, or
@@ -579,13 +579,13 @@ impl ChunkPtr {
         chunk
     }
 
-    #[inline(always)]
+    #[inline]
     fn word_place(self, slot: u32) -> NonNull<Cell<Word>> {
         // SAFETY: the words follow the header, one for each slot; `slot` is one of them.
         unsafe { self.0.add(1).cast::<Cell<Word>>().add(slot as usize) }
     }
 
-    #[inline(always)]
+    #[inline]
     fn length_place(self, slot: u32) -> NonNull<Cell<u32>> {
         // SAFETY: they are one for each slot of such a class.
         unsafe { self.lengths.add(slot as usize) }
@@ -605,7 +605,7 @@ impl ChunkPtr {
     }
 
     /// The word of a slot.
-    #[inline(always)]
+    #[inline]
     pub(super) fn word<'a>(self, slot: u32) -> &'a Cell<Word> {
         debug_assert!(slot < self.slots);
         // SAFETY: written, and valid as long as the record, which stays while a slot has a value;
@@ -614,7 +614,7 @@ impl ChunkPtr {
     }
 
     /// The length of the buffer in a slot.
-    #[inline(always)]
+    #[inline]
     pub(super) fn length<'a>(self, slot: u32) -> &'a Cell<u32> {
         debug_assert!(slot < self.slots);
         // SAFETY: as in `word`; the class has lengths, which `write` initialised.
@@ -634,7 +634,7 @@ impl ChunkPtr {
     }
 
     /// The cell of a slot, of a class with cells of that many bytes.
-    #[inline(always)]
+    #[inline]
     pub(super) fn cell(self, slot: u32, bytes: usize) -> NonNull<u8> {
         debug_assert!(slot < self.slots);
         // SAFETY: if the chunk has memory, this is within it (`chunk-memory`). Otherwise, with
@@ -650,7 +650,7 @@ impl ChunkPtr {
     /// # Safety
     ///
     /// The chunk has a vacant slot.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn pop(self) -> (u32, Word) {
         let slot = self.free.get();
         let word = self.word(slot).get();
@@ -661,7 +661,7 @@ impl ChunkPtr {
 
     /// Adds a slot whose value has left, and whose word this is, to the vacant ones. Returns
     /// whether there is [more to do](Self::vacated).
-    #[inline(always)]
+    #[inline]
     pub(super) fn push(self, slot: u32, word: Word) -> bool {
         let (vacated, is_last) = word.vacated(self.free.get());
         if is_last {
@@ -688,7 +688,7 @@ impl ChunkPtr {
     }
 
     /// Notes that it has no vacant slot any more.
-    #[inline(always)]
+    #[inline]
     pub(super) fn set_full(self) {
         self.count.set(1);
     }

@@ -145,7 +145,7 @@ impl Store {
     }
 
     /// The chunk and the slot of a key, if they exist.
-    #[inline(always)]
+    #[inline]
     pub(super) fn find(&self, key: EpochKey) -> Option<(ChunkPtr, u32)> {
         // A place from another slab is beyond all chunks.
         let index = usize::try_from(key.place() ^ self.place).ok()?;

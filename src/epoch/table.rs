@@ -49,7 +49,7 @@ impl<P: Copy + PartialEq> Table<P> {
     }
 
     /// The entry at `index`: a record, or the empty one.
-    #[inline(always)]
+    #[inline]
     pub(super) fn get(&self, index: usize) -> Option<P> {
         self.row.get(index)
     }

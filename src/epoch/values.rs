@@ -91,13 +91,13 @@ impl<T> EpochSlab<T> {
         Self::builder().build()
     }
 
-    #[inline(always)]
+    #[inline]
     fn value(chunk: ChunkPtr, slot: u32) -> NonNull<T> {
         chunk.cell(slot, size_of::<T>()).cast()
     }
 
     /// Puts a value into a slot that was just claimed.
-    #[inline(always)]
+    #[inline]
     #[cfg_attr(feature = "track", track_caller)]
     fn fill(&self, (chunk, slot, word): (ChunkPtr, u32, Word), value: T) -> EpochKey {
         // SAFETY: within the chunk's memory (`values-have-memory`, `chunk-memory`), and vacant, so
@@ -124,7 +124,7 @@ impl<T> EpochSlab<T> {
     /// let key = slab.insert(7);
     /// assert_eq!(slab.epoch_of(key), Some(slab.current()));
     /// ```
-    #[inline(always)]
+    #[inline]
     #[track_caller]
     #[doc(alias("alloc", "push", "emplace"))]
     pub fn insert(&self, value: T) -> EpochKey {
@@ -147,7 +147,7 @@ impl<T> EpochSlab<T> {
     /// assert!(slab.contains_key(key));
     /// # Ok::<(), flatslab::epoch::InsertError<i32>>(())
     /// ```
-    #[inline(always)]
+    #[inline]
     #[cfg_attr(feature = "track", track_caller)]
     pub fn try_insert(&self, value: T) -> Result<EpochKey, InsertError<T>> {
         match self.raw.claim_current(0) {
@@ -172,7 +172,7 @@ impl<T> EpochSlab<T> {
     /// assert_eq!(*slab.get(config).unwrap(), "config");
     /// # Ok::<(), flatslab::epoch::InsertError<&str>>(())
     /// ```
-    #[inline(always)]
+    #[inline]
     #[cfg_attr(feature = "track", track_caller)]
     pub fn try_insert_in(&self, epoch: Epoch, value: T) -> Result<EpochKey, InsertError<T>> {
         match self.raw.claim(epoch, 0) {
@@ -344,7 +344,7 @@ impl<T> Default for EpochSlab<T> {
 }
 
 /// `None` if there is no value.
-#[inline(always)]
+#[inline]
 #[track_caller]
 pub(super) fn absent_or_refused<R>(
     result: Result<R, AccessError>,

@@ -100,6 +100,30 @@ pub unsafe trait Cell<T>: Sized {
     /// The cell is occupied.
     unsafe fn value_mut(&mut self) -> &mut T;
 
+    /// Borrows the value, if there is one.
+    #[inline]
+    fn get(&self) -> Option<&T> {
+        // SAFETY: the cell is occupied where this runs, as `is_occupied` says.
+        self.is_occupied().then(|| unsafe { self.value() })
+    }
+
+    /// Borrows the value, if the cell holds one of this version, which is that of a key.
+    #[inline]
+    fn get_of(&self, version: u32) -> Option<&T> {
+        debug_assert!(version % 2 == 1 || !Self::VERSIONED);
+        // SAFETY: the versions of keys are odd, so a cell of that version is occupied
+        // (`odd-version`); one without versions says itself whether it is.
+        self.holds(version).then(|| unsafe { self.value() })
+    }
+
+    /// Borrows the value mutably, if the cell holds one of this version, which is that of a key.
+    #[inline]
+    fn get_mut_of(&mut self, version: u32) -> Option<&mut T> {
+        debug_assert!(version % 2 == 1 || !Self::VERSIONED);
+        // SAFETY: as in `get_of`.
+        self.holds(version).then(|| unsafe { self.value_mut() })
+    }
+
     /// Puts a value of this version in.
     ///
     /// # Safety

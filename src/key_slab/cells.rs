@@ -181,8 +181,8 @@ impl Cells {
     /// Returns the index that [`pop`](Self::pop) would take after `others` other indices.
     #[inline(always)]
     pub(super) fn top_but(&self, others: usize) -> Option<usize> {
-        // SAFETY: by `stack-bounds` there are more indices below the top.
-        (others < self.len()).then(|| unsafe { self.top.sub(1 + others).read() } as usize)
+        let below = self.free().iter().rev().nth(others)?;
+        Some(*below as usize)
     }
 
     #[inline(always)]
@@ -206,7 +206,7 @@ impl Cells {
     }
 
     /// The indices on the stack, the last one on top.
-    #[cfg(any(test, fuzzing, feature = "serde"))]
+    #[inline]
     pub(super) fn free(&self) -> &[Index] {
         // SAFETY: by `stack-bounds` so many are initialised; they are borrowed as long as `self`.
         unsafe { core::slice::from_raw_parts(self.bottom.as_ptr(), self.len()) }
@@ -276,8 +276,7 @@ impl Cells {
                 kept += 1;
             }
         }
-        // SAFETY: `kept` is at most the number of indices, so by `stack-bounds` not above the top.
-        self.top = unsafe { self.bottom.add(kept) };
+        self.truncate(kept);
     }
 
     pub(super) fn clear(&mut self) {
@@ -285,7 +284,6 @@ impl Cells {
     }
 
     /// Keeps the first `len` indices, which are not more than there are.
-    #[cfg(feature = "alloc")]
     pub(super) fn truncate(&mut self, len: usize) {
         assert!(len <= self.len());
         // SAFETY: not above the top (`stack-bounds`).

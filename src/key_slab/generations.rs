@@ -54,9 +54,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         if !K::Cell::<T>::VERSIONED {
             return 0;
         }
-        // SAFETY: by `used-cells` the cells exist.
-        let version = |index| unsafe { self.place(index).as_ref().version() & !DETACHED };
-        let highest = (0..self.used).map(version).fold(self.floor, u32::max);
+        let versions = self
+            .existing()
+            .iter()
+            .map(|cell| cell.version() & !DETACHED);
+        let highest = versions.fold(self.floor, u32::max);
         highest.div_ceil(2)
     }
 
@@ -143,11 +145,11 @@ impl<T, K: GenerationKey, S: Storage> PlainSlab<T, K, S> {
     #[inline]
     pub fn detach(&mut self, key: K) -> Option<T> {
         let (index, version) = (key.index(), key.version());
-        let cell = self.find(index, version)?;
+        self.find(index, version)?;
         self.detached += 1;
         // SAFETY: `find` says that the cell is occupied, and has this version. It is vacant
         // then, and kept.
-        unsafe { Some(K::Cell::vacate(cell, (version + 1) | DETACHED)) }
+        unsafe { Some(K::Cell::vacate(self.place(index), (version + 1) | DETACHED)) }
     }
 
     /// Puts a value into the slot that is kept for `key`. O(1).
@@ -243,11 +245,7 @@ impl<T, K: GenerationKey, S: Storage> PlainSlab<T, K, S> {
     /// Returns `Some` if the slot is kept for a value of this version.
     #[inline(always)]
     fn find_detached(&self, index: usize, version: u32) -> Option<()> {
-        if index >= self.used {
-            return None;
-        }
-        // SAFETY: by `used-cells` the cell exists.
-        let present = unsafe { self.place(index).as_ref().version() };
+        let present = self.existing().get(index)?.version();
         (present == (version + 1) | DETACHED).then_some(())
     }
 

@@ -372,17 +372,12 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     /// ```
     pub fn shrink_to_fit(&mut self) {
         let highest = cell::highest_cut(self.floor, self.wraps());
-        let last = (0..self.used).rev().find(|&index| {
-            // SAFETY: by `used-cells` the cell exists.
-            let cell = unsafe { self.place(index).as_ref() };
-            // The version of a cell kept for a detached value is higher too.
-            cell.is_occupied() || cell.version() > highest
-        });
+        // The version of a cell kept for a detached value is higher too.
+        let stays = |cell: &K::Cell<T>| cell.is_occupied() || cell.version() > highest;
+        let last = self.existing().iter().rposition(stays);
         let kept = last.map_or(0, |last| last + 1);
-        for index in kept..self.used {
-            // SAFETY: by `used-cells` the cell exists.
-            self.floor = (self.floor).max(unsafe { self.place(index).as_ref().version() });
-        }
+        let cut = self.existing()[kept..].iter().map(K::Cell::version);
+        self.floor = cut.fold(self.floor, u32::max);
         self.cells.retain(|index| index < kept);
         self.used = kept;
         // If it is refused, the present block stays.

@@ -120,6 +120,9 @@ pub(super) struct Walk<T, K: SlabKey> {
     keys: InKeys<K>,
 }
 
+/// The slot, the version and the place of an occupied cell.
+type Visited<T, K> = (usize, u32, NonNull<<K as SlabKey>::Cell<T>>);
+
 impl<T, K: SlabKey> Clone for Walk<T, K> {
     fn clone(&self) -> Self {
         Walk { ..*self }
@@ -152,20 +155,8 @@ impl<T, K: SlabKey> Walk<T, K> {
         self.left
     }
 
-    /// Returns the key of an occupied cell.
-    ///
-    /// # Safety
-    ///
-    /// It is the cell of this slot.
     #[inline(always)]
-    unsafe fn key(index: usize, cell: NonNull<K::Cell<T>>) -> K {
-        // SAFETY: the cell is occupied (precondition), so by `used-cells` it exists.
-        unsafe { K::new(index, cell.as_ref().version() | 1, Inside) }
-    }
-
-    /// The next occupied cell and its slot.
-    #[inline(always)]
-    pub(super) fn next_cell(&mut self) -> Option<(usize, NonNull<K::Cell<T>>)> {
+    pub(super) fn next_cell(&mut self) -> Option<Visited<T, K>> {
         self.left = self.left.checked_sub(1)?;
         loop {
             let index = self.front;
@@ -175,7 +166,7 @@ impl<T, K: SlabKey> Walk<T, K> {
                 self.cell = self.cell.wrapping_add(Self::SIZE);
                 self.front += 1;
                 if cell.as_ref().is_occupied() {
-                    return Some((index, cell));
+                    return Some((index, cell.as_ref().version(), cell));
                 }
             }
         }
@@ -183,9 +174,8 @@ impl<T, K: SlabKey> Walk<T, K> {
 
     #[inline(always)]
     fn next(&mut self) -> Option<(K, NonNull<K::Cell<T>>)> {
-        let (index, cell) = self.next_cell()?;
-        // SAFETY: `next_cell` returned an occupied cell and its slot (`walk-left`).
-        Some(unsafe { (Self::key(index, cell), cell) })
+        let (index, version, cell) = self.next_cell()?;
+        Some((K::new(index, version | 1, Inside), cell))
     }
 
     #[inline(always)]
@@ -200,7 +190,8 @@ impl<T, K: SlabKey> Walk<T, K> {
             unsafe {
                 let cell = NonNull::new_unchecked(self.end.cast_mut()).cast::<K::Cell<T>>();
                 if cell.as_ref().is_occupied() {
-                    return Some((Self::key(index, cell), cell));
+                    let version = cell.as_ref().version();
+                    return Some((K::new(index, version | 1, Inside), cell));
                 }
             }
         }
@@ -465,6 +456,28 @@ impl Slots {
             }
         }
     }
+
+    /// Moves out the value of the next slot that has one.
+    #[inline]
+    fn take_next<T, K: SlabKey, S: Storage>(
+        &mut self,
+        slab: &mut PlainSlab<T, K, S>,
+    ) -> Option<(K, T)> {
+        let index = self.next(slab)?;
+        // SAFETY: `next` says that the slot has a value.
+        Some(unsafe { slab.take_at(index) })
+    }
+
+    /// Moves out the value of the last slot that has one.
+    #[inline]
+    fn take_next_back<T, K: SlabKey, S: Storage>(
+        &mut self,
+        slab: &mut PlainSlab<T, K, S>,
+    ) -> Option<(K, T)> {
+        let index = self.next_back(slab)?;
+        // SAFETY: `next_back` says that the slot has a value.
+        Some(unsafe { slab.take_at(index) })
+    }
 }
 
 impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
@@ -507,9 +520,7 @@ impl<T, K: SlabKey, S: Storage> Iterator for Drain<'_, T, K, S> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let index = self.slots.next(self.slab)?;
-        // SAFETY: `next` says that the slot has a value.
-        Some(unsafe { self.slab.take_at(index) })
+        self.slots.take_next(self.slab)
     }
 
     #[inline]
@@ -521,9 +532,7 @@ impl<T, K: SlabKey, S: Storage> Iterator for Drain<'_, T, K, S> {
 impl<T, K: SlabKey, S: Storage> DoubleEndedIterator for Drain<'_, T, K, S> {
     #[inline]
     fn next_back(&mut self) -> Option<Self::Item> {
-        let index = self.slots.next_back(self.slab)?;
-        // SAFETY: `next_back` says that the slot has a value.
-        Some(unsafe { self.slab.take_at(index) })
+        self.slots.take_next_back(self.slab)
     }
 }
 
@@ -565,9 +574,7 @@ impl<T, K: SlabKey, S: Storage> Iterator for IntoIter<T, K, S> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let index = self.slots.next(&self.slab)?;
-        // SAFETY: `next` says that the slot has a value.
-        Some(unsafe { self.slab.take_at(index) })
+        self.slots.take_next(&mut self.slab)
     }
 
     #[inline]
@@ -579,9 +586,7 @@ impl<T, K: SlabKey, S: Storage> Iterator for IntoIter<T, K, S> {
 impl<T, K: SlabKey, S: Storage> DoubleEndedIterator for IntoIter<T, K, S> {
     #[inline]
     fn next_back(&mut self) -> Option<Self::Item> {
-        let index = self.slots.next_back(&self.slab)?;
-        // SAFETY: `next_back` says that the slot has a value.
-        Some(unsafe { self.slab.take_at(index) })
+        self.slots.take_next_back(&mut self.slab)
     }
 }
 

@@ -468,16 +468,13 @@ impl<T: Copy, K: SlabKey, S: Storage> LoggedSlab<T, K, S> {
     #[doc(alias("free", "erase", "remove_by_key", "release", "pop"))]
     pub fn remove(&mut self, key: K) -> T {
         let (index, version) = (key.index(), key.version());
-        let Some(cell) = self.slab.find(index, version) else {
+        let Some(value) = self.slab.find(index, version) else {
             missing(key)
         };
+        self.log.log(index, version | 1, Some(value));
         // SAFETY: `find` says that the cell is occupied, and has this version. Not by `try_remove`:
         // as a part of a `Result` the value would be copied once more.
-        unsafe {
-            let value = cell.as_ref().value();
-            self.log.log(index, version | 1, Some(value));
-            self.slab.vacate(index, version)
-        }
+        unsafe { self.slab.vacate(index, version) }
     }
 
     /// Removes the value with this key, returns it, and frees its slot. Never panics or aborts.
@@ -505,13 +502,10 @@ impl<T: Copy, K: SlabKey, S: Storage> LoggedSlab<T, K, S> {
     #[doc(alias("try_remove_by_key", "take"))]
     pub fn try_remove(&mut self, key: K) -> Result<T, ChangeError> {
         let (index, version) = (key.index(), key.version());
-        let cell = self.slab.find(index, version).ok_or(ChangeError::Missing)?;
+        let value = self.slab.find(index, version).ok_or(ChangeError::Missing)?;
+        self.log.try_log(index, version | 1, Some(value))?;
         // SAFETY: `find` says that the cell is occupied, and has this version.
-        unsafe {
-            let value = cell.as_ref().value();
-            self.log.try_log(index, version | 1, Some(value))?;
-            Ok(self.slab.vacate(index, version))
-        }
+        Ok(unsafe { self.slab.vacate(index, version) })
     }
 
     /// Borrows the value with this key mutably, and logs its present state. Returns `None` if there
@@ -570,13 +564,10 @@ impl<T: Copy, K: SlabKey, S: Storage> LoggedSlab<T, K, S> {
     #[inline]
     pub fn try_get_mut(&mut self, key: K) -> Result<&mut T, ChangeError> {
         let (index, version) = (key.index(), key.version());
-        let mut cell = self.slab.find(index, version).ok_or(ChangeError::Missing)?;
-        // SAFETY: occupied, and borrowed as long as the slab is.
-        unsafe {
-            let value = cell.as_ref().value();
-            self.log.try_log(index, version | 1, Some(value))?;
-            Ok(cell.as_mut().value_mut())
-        }
+        let found = self.slab.find_mut(index, version);
+        let value = found.ok_or(ChangeError::Missing)?;
+        self.log.try_log(index, version | 1, Some(&*value))?;
+        Ok(value)
     }
 
     /// Borrows several values mutably at once, and logs the present state of each.
@@ -613,24 +604,12 @@ impl<T: Copy, K: SlabKey, S: Storage> LoggedSlab<T, K, S> {
         &mut self,
         keys: [K; N],
     ) -> Result<[&mut T; N], DisjointError> {
-        let mut places = [(0, 0); N];
-        let mut cells = [NonNull::<K::Cell<T>>::dangling(); N];
-        for (at, key) in keys.into_iter().enumerate() {
-            let (index, version) = (key.index(), key.version());
-            cells[at] = (self.slab.find(index, version)).ok_or(DisjointError::Missing)?;
-            if places[..at].iter().any(|&(other, _)| other == index) {
-                return Err(DisjointError::Overlapping);
-            }
-            places[at] = (index, version);
+        let places = self.slab.disjoint(keys)?;
+        for (index, version) in places {
+            self.log.log(index, version | 1, self.slab.value_at(index));
         }
-        for (cell, (index, version)) in cells.iter().zip(places) {
-            // SAFETY: `find` says that the cell is occupied; no value of the slab is borrowed yet.
-            let value = unsafe { cell.as_ref().value() };
-            self.log.log(index, version | 1, Some(value));
-        }
-        // SAFETY: the cells are occupied, distinct because their indices are, and borrowed
-        // as long as the slab is.
-        Ok(cells.map(|mut cell| unsafe { cell.as_mut().value_mut() }))
+        // SAFETY: `disjoint` returned the places, and nothing was removed since.
+        Ok(unsafe { self.slab.values_of(places) })
     }
 
     /// Returns an iterator over mutable references to the values, with their keys, in the order of
@@ -726,17 +705,13 @@ impl<T: Copy, K: SlabKey, S: Storage> LoggedSlab<T, K, S> {
         F: FnMut(K, &T) -> bool,
     {
         let mut walk = Walk::new(&self.slab);
-        while let Some((index, cell)) = walk.next_cell() {
-            // SAFETY: an occupied cell of this slab (`walk-left`), and its slot; `keep` cannot
-            // reach the slab, and what is removed is what was visited.
-            unsafe {
-                let version = cell.as_ref().version();
-                let key = K::new(index, version | 1, Inside);
-                if !keep(key, cell.as_ref().value()) {
-                    let value = cell.as_ref().value();
-                    self.log.log(index, version | 1, Some(value));
-                    self.slab.vacate(index, version);
-                }
+        while let Some((index, version, cell)) = walk.next_cell() {
+            // SAFETY: an occupied cell of this slab (`walk-left`); `keep` cannot reach the slab.
+            let value = unsafe { cell.as_ref().value() };
+            if !keep(K::new(index, version | 1, Inside), value) {
+                self.log.log(index, version | 1, Some(value));
+                // SAFETY: the cell that was visited, in its slot, is still occupied.
+                unsafe { self.slab.vacate(index, version) };
             }
         }
     }
@@ -792,19 +767,14 @@ impl<T: Copy, K: SlabKey, S: Storage> LoggedSlab<T, K, S> {
         let (slab, log) = (&self.slab, &mut self.log);
         if log.marks() > 0 {
             // As insertions would pop them.
-            for others in 0..slab.cells.len() {
-                let Some(index) = slab.cells.top_but(others) else {
-                    unreachable!("there are more")
-                };
-                // SAFETY: by `vacant-stack` a vacant cell.
-                let version = unsafe { slab.place(index).as_ref().version() };
-                log.log(index, version, None);
+            for &index in slab.cells.free().iter().rev() {
+                let index = index as usize;
+                log.log(index, slab.existing()[index].version(), None);
             }
-            let mut walk = Walk::new(slab);
-            while let Some((index, cell)) = walk.next_cell() {
-                // SAFETY: an occupied cell of this slab (`walk-left`).
-                let (version, value) = unsafe { (cell.as_ref().version(), cell.as_ref().value()) };
-                log.log(index, version | 1, Some(value));
+            for (index, cell) in slab.existing().iter().enumerate() {
+                if let Some(value) = cell.get() {
+                    log.log(index, cell.version() | 1, Some(value));
+                }
             }
         }
         self.slab.clear();
@@ -872,15 +842,11 @@ impl<'a, T: Copy, K: SlabKey> Iterator for CheckpointIterMut<'a, T, K> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let (index, cell) = self.walk.next_cell()?;
+        let (index, version, cell) = self.walk.next_cell()?;
         // SAFETY: occupied (`walk-left`), visited once, and borrowed as long as the slab is.
-        unsafe {
-            let version = cell.as_ref().version();
-            let value = cell.as_ref().value();
-            self.log.log(index, version | 1, Some(value));
-            let key = K::new(index, version | 1, Inside);
-            Some((key, (&mut *cell.as_ptr()).value_mut()))
-        }
+        let value = unsafe { (&mut *cell.as_ptr()).value_mut() };
+        self.log.log(index, version | 1, Some(&*value));
+        Some((K::new(index, version | 1, Inside), value))
     }
 
     #[inline]

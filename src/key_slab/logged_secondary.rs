@@ -8,7 +8,7 @@ use super::cell::{Cell, DETACHED};
 use super::iter::{Iter, Walk};
 use super::key::{GenerationKey, Inside};
 use super::logged::{ChangeError, CheckpointIterMut, Logged, LoggedSlab, Undo};
-use super::secondary::SecondarySlab;
+use super::secondary::{SecondarySlab, or_fail};
 use super::undo_log::{Mark, Numbers, UndoLog};
 use super::{InsertAtError, PlainSlab, Storage, missing};
 use crate::error::AllocError;
@@ -144,11 +144,7 @@ impl<V: Copy, K: GenerationKey> LoggedSecondary<V, K> {
         key: K,
         value: V,
     ) -> Option<V> {
-        match self.try_insert(slab, key, value) {
-            Ok(old) => old,
-            Err(InsertAtError::NoMemory(_, error)) => memory::fail(error),
-            Err(error) => panic!("insert was refused: {error}"),
-        }
+        or_fail(self.try_insert(slab, key, value))
     }
 
     /// Sets the entry of a value of `slab`, like [`insert`](Self::insert); never panics or aborts.
@@ -179,13 +175,8 @@ impl<V: Copy, K: GenerationKey> LoggedSecondary<V, K> {
             entries.try_reach(index)?;
             return self.log.try_stamp_fresh(entries.used, index + 1);
         }
-        // SAFETY: by `used-cells` the cell exists; its value is read if it is occupied.
-        let (version, entry) = unsafe {
-            let cell = entries.place(index);
-            let cell: &K::Cell<V> = cell.as_ref();
-            (cell.version(), cell.is_occupied().then(|| cell.value()))
-        };
-        self.log.try_log(index, version, entry)
+        let cell = &entries.existing()[index];
+        self.log.try_log(index, cell.version(), cell.get())
     }
 
     /// Borrows the entry with this key mutably, and logs its present state. Returns `None` if there
@@ -216,14 +207,10 @@ impl<V: Copy, K: GenerationKey> LoggedSecondary<V, K> {
     #[inline]
     pub fn try_get_mut(&mut self, key: K) -> Result<&mut V, ChangeError> {
         let (index, version) = (key.index(), key.version());
-        let found = self.slab.slab.find(index, version);
-        let mut cell = found.ok_or(ChangeError::Missing)?;
-        // SAFETY: occupied, and borrowed as long as the slab is.
-        unsafe {
-            let entry = cell.as_ref().value();
-            self.log.try_log(index, version | 1, Some(entry))?;
-            Ok(cell.as_mut().value_mut())
-        }
+        let found = self.slab.slab.find_mut(index, version);
+        let entry = found.ok_or(ChangeError::Missing)?;
+        self.log.try_log(index, version | 1, Some(&*entry))?;
+        Ok(entry)
     }
 
     /// Removes the entry with this key, and returns it. O(1), unless the log grows.
@@ -251,15 +238,12 @@ impl<V: Copy, K: GenerationKey> LoggedSecondary<V, K> {
     /// changed then.
     pub fn try_remove(&mut self, key: K) -> Result<V, ChangeError> {
         let (index, version) = (key.index(), key.version());
-        let found = self.slab.slab.find(index, version);
-        let cell = found.ok_or(ChangeError::Missing)?;
+        let entries = &mut self.slab.slab;
+        let entry = entries.find(index, version).ok_or(ChangeError::Missing)?;
+        self.log.try_log(index, version | 1, Some(entry))?;
+        entries.detached += 1;
         // SAFETY: `find` says that the cell is occupied. It is vacant then, and counted so.
-        unsafe {
-            let entry = cell.as_ref().value();
-            self.log.try_log(index, version | 1, Some(entry))?;
-            self.slab.slab.detached += 1;
-            Ok(K::Cell::vacate(cell, DETACHED))
-        }
+        Ok(unsafe { K::Cell::vacate(entries.place(index), DETACHED) })
     }
 
     /// Drops the entries whose value in `slab` was removed. Entries of values that are only
@@ -294,17 +278,15 @@ impl<V: Copy, K: GenerationKey> LoggedSecondary<V, K> {
     #[track_caller]
     pub fn retain(&mut self, mut keep: impl FnMut(K, &V) -> bool) {
         let mut walk = Walk::new(&self.slab.slab);
-        while let Some((index, cell)) = walk.next_cell() {
-            // SAFETY: an occupied cell of this slab (`walk-left`), and its slot; `keep` cannot
-            // reach the slab. The visited cell is removed, not the entry of the key: the methods of
-            // the key may return other numbers.
-            unsafe {
-                let (version, entry) = (cell.as_ref().version(), cell.as_ref().value());
-                if !keep(K::new(index, version, Inside), entry) {
-                    self.log.log(index, version, Some(entry));
-                    self.slab.slab.detached += 1;
-                    let _: V = K::Cell::vacate(cell, DETACHED);
-                }
+        while let Some((index, version, cell)) = walk.next_cell() {
+            // SAFETY: an occupied cell of this slab (`walk-left`); `keep` cannot reach the slab.
+            let entry = unsafe { cell.as_ref().value() };
+            if !keep(K::new(index, version, Inside), entry) {
+                self.log.log(index, version, Some(entry));
+                self.slab.slab.detached += 1;
+                // SAFETY: still occupied. It is the visited cell, not the entry of the key: the
+                // methods of the key may return other numbers.
+                let _: V = unsafe { K::Cell::vacate(cell, DETACHED) };
             }
         }
     }
@@ -427,16 +409,20 @@ impl<'a, T: Copy, V: Copy, K: GenerationKey, S: Storage> Iterator
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let (index, entry) = self.entries.next_cell()?;
-            // SAFETY: an occupied cell (`walk-left`).
-            let version = unsafe { entry.as_ref().version() };
-            let Some(value) = self.slab.slab.find(index, version) else {
+            let (index, version, entry) = self.entries.next_cell()?;
+            let values = &self.slab.slab;
+            if index >= values.used {
                 continue;
-            };
-            // SAFETY: both cells are occupied. Each is visited once, because the walk visits each
-            // index once, and both slabs are borrowed for `'a`; what is read of them afterwards is
-            // other cells, and their logs.
+            }
+            // SAFETY: by `used-cells` the cell of the value exists. Both cells are occupied where
+            // they are used. Each is visited once, because the walk visits each index once, and
+            // both slabs are borrowed for `'a`; what is read of them afterwards is other cells, and
+            // their logs.
             unsafe {
+                let value = values.place(index);
+                if !value.as_ref().holds(version) {
+                    continue;
+                }
                 self.log.log(index, version, Some(entry.as_ref().value()));
                 let values = &mut self.slab.log;
                 values.log(index, version, Some(value.as_ref().value()));

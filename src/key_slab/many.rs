@@ -6,7 +6,6 @@
 
 use core::fmt;
 use core::iter::FusedIterator;
-use core::ptr::NonNull;
 
 #[cfg(doc)]
 use super::GenKey;
@@ -46,19 +45,42 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         &mut self,
         keys: [K; N],
     ) -> Result<[&mut T; N], DisjointError> {
-        let mut indices = [0; N];
-        let mut cells = [NonNull::dangling(); N];
+        let places = self.disjoint(keys)?;
+        // SAFETY: `disjoint` returned the places, and nothing was removed since.
+        Ok(unsafe { self.values_of(places) })
+    }
+
+    /// Returns slot and version of each key, if all are those of different values.
+    #[inline]
+    pub(super) fn disjoint<const N: usize>(
+        &self,
+        keys: [K; N],
+    ) -> Result<[(usize, u32); N], DisjointError> {
+        let mut places = [(0, 0); N];
         for (at, key) in keys.into_iter().enumerate() {
             let (index, version) = (key.index(), key.version());
-            cells[at] = self.find(index, version).ok_or(DisjointError::Missing)?;
-            if indices[..at].contains(&index) {
+            self.find(index, version).ok_or(DisjointError::Missing)?;
+            if places[..at].iter().any(|&(other, _)| other == index) {
                 return Err(DisjointError::Overlapping);
             }
-            indices[at] = index;
+            places[at] = (index, version);
         }
-        // SAFETY: the cells are occupied, distinct because their indices are, and borrowed
-        // as long as the slab is.
-        Ok(cells.map(|mut cell| unsafe { cell.as_mut().value_mut() }))
+        Ok(places)
+    }
+
+    /// Borrows the values in these slots.
+    ///
+    /// # Safety
+    ///
+    /// [`disjoint`](Self::disjoint) returned them, and no value was removed since.
+    #[inline]
+    pub(super) unsafe fn values_of<const N: usize>(
+        &mut self,
+        places: [(usize, u32); N],
+    ) -> [&mut T; N] {
+        // SAFETY: the cells are occupied, distinct because their indices are (precondition), and
+        // borrowed as long as the slab is.
+        places.map(|(index, _)| unsafe { self.place(index).as_mut().value_mut() })
     }
 
     /// Borrows several values mutably at once, without a check.
@@ -452,12 +474,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         F: FnMut(K, &mut T) -> bool,
     {
         let mut walk = Walk::new(self);
-        while let Some((index, mut cell)) = walk.next_cell() {
+        while let Some((index, version, mut cell)) = walk.next_cell() {
+            let key = K::new(index, version | 1, Inside);
             // SAFETY: an occupied cell of this slab (`walk-left`), and its slot; `keep` cannot
             // reach the slab, and what is removed is what was visited.
             unsafe {
-                let version = cell.as_ref().version();
-                let key = K::new(index, version | 1, Inside);
                 if !keep(key, cell.as_mut().value_mut()) {
                     drop(self.vacate(index, version));
                 }
@@ -510,12 +531,9 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
         let slab = &*settled.0;
         let (mut to, mut from) = (0, slab.used);
         loop {
-            // SAFETY: by `used-cells` the cell exists, as `from` is below what is used.
-            let last = (0..from)
-                .rev()
-                .find(|&at| unsafe { slab.place(at).as_ref().is_occupied() });
-            // SAFETY: by `used-cells` these cells exist, as `from` is at most what is used.
-            let free = (to..from).find(|&at| unsafe { is_free::<T, K>(slab.place(at).as_ref()) });
+            let cells = &slab.existing()[..from];
+            let last = cells.iter().rposition(K::Cell::is_occupied);
+            let free = (to..from).find(|&at| is_free::<T, K>(&cells[at]));
             match (free, last) {
                 (Some(free), Some(last)) if free < last => (to, from) = (free, last),
                 _ => return,

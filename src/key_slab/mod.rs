@@ -342,19 +342,33 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         unsafe { self.cells.cell(index) }
     }
 
-    /// Finds the occupied cell of a key. The caller reads the numbers of the key once: a key
-    /// type of the user's may return others at the next call.
-    #[inline(always)]
-    fn find(&self, index: usize, version: u32) -> Option<NonNull<K::Cell<T>>> {
-        if index < self.used {
-            // SAFETY: by `used-cells` the cell exists.
-            unsafe {
-                let cell = self.place(index);
-                cell.as_ref().holds(version).then_some(cell)
-            }
-        } else {
-            None
-        }
+    /// Borrows all cells that exist. Not for an iterator that has lent a value mutably: it may only
+    /// use the cells that it has not visited.
+    #[inline]
+    fn existing(&self) -> &[K::Cell<T>] {
+        // SAFETY: by `used-cells` so many cells exist, one after the other (`cells-block`). What
+        // changes them takes `&mut self`.
+        unsafe { core::slice::from_raw_parts(self.place(0).as_ptr(), self.used) }
+    }
+
+    /// Borrows all cells that exist mutably.
+    #[inline]
+    fn existing_mut(&mut self) -> &mut [K::Cell<T>] {
+        // SAFETY: as in `existing`; `&mut self` is the one borrow.
+        unsafe { core::slice::from_raw_parts_mut(self.place(0).as_ptr(), self.used) }
+    }
+
+    /// Finds the value of a key. The caller reads the numbers of the key once: a key type of the
+    /// user's may return others at the next call.
+    #[inline]
+    fn find(&self, index: usize, version: u32) -> Option<&T> {
+        self.existing().get(index)?.get_of(version)
+    }
+
+    /// Finds the value of a key, like [`find`](Self::find), to be changed.
+    #[inline]
+    fn find_mut(&mut self, index: usize, version: u32) -> Option<&mut T> {
+        self.existing_mut().get_mut(index)?.get_mut_of(version)
     }
 
     /// Returns the number of values. O(1).
@@ -408,18 +422,14 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// ```
     #[inline]
     pub fn prefetch(&self, key: K) {
-        let index = key.index();
-        if index < self.used {
-            self.prefetch_cell(index);
-        }
+        self.prefetch_cell(key.index());
     }
 
     #[inline(always)]
     fn prefetch_cell(&self, index: usize) {
-        debug_assert!(index < self.used);
-        // SAFETY: by `used-cells` the cell exists.
-        let cell = unsafe { self.place(index) };
-        prefetch(cell.cast(), size_of::<K::Cell<T>>());
+        if let Some(cell) = self.existing().get(index) {
+            prefetch(NonNull::from(cell).cast(), size_of::<K::Cell<T>>());
+        }
     }
 
     /// Returns the number of free slots, into which insertions allocate nothing.
@@ -536,9 +546,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[inline]
     #[must_use]
     pub fn get(&self, key: K) -> Option<&T> {
-        let cell = self.find(key.index(), key.version())?;
-        // SAFETY: occupied, and borrowed as long as the slab is.
-        Some(unsafe { cell.as_ref().value() })
+        self.find(key.index(), key.version())
     }
 
     /// Borrows the value with this key mutably. Returns `None` if there is no value, like
@@ -555,9 +563,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[inline]
     #[must_use]
     pub fn get_mut(&mut self, key: K) -> Option<&mut T> {
-        let mut cell = self.find(key.index(), key.version())?;
-        // SAFETY: occupied, and borrowed as long as the slab is.
-        Some(unsafe { cell.as_mut().value_mut() })
+        self.find_mut(key.index(), key.version())
     }
 
     /// Borrows the value with this key without a check.
@@ -782,11 +788,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[inline]
     #[must_use]
     pub fn key_at(&self, index: usize) -> Option<K> {
-        if index >= self.used {
-            return None;
-        }
-        // SAFETY: by `used-cells` the cell exists.
-        let cell = unsafe { self.place(index).as_ref() };
+        let cell = self.existing().get(index)?;
         let key = || K::new(index, cell.version() | 1, Inside);
         cell.is_occupied().then(key)
     }
@@ -803,39 +805,24 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[inline]
     #[must_use]
     pub fn get_at(&self, index: usize) -> Option<(K, &T)> {
-        if index >= self.used {
-            return None;
-        }
-        // SAFETY: by `used-cells` the cell exists.
-        let cell = unsafe { self.place(index).as_ref() };
-        let lend = || {
-            let key = K::new(index, cell.version() | 1, Inside);
-            // SAFETY: the cell is occupied, and lends its value for as long as the slab is borrowed.
-            (key, unsafe { cell.value() })
-        };
-        cell.is_occupied().then(lend)
+        let key = self.key_at(index)?;
+        Some((key, self.find(index, key.version())?))
     }
 
     fn index_of(&self, value: &T) -> Option<usize> {
         let size = size_of::<K::Cell<T>>().max(1);
-        // SAFETY: the place of the first cell, if there is one.
-        let start = unsafe { self.cells.cell::<K::Cell<T>>(0).addr().get() };
+        let start = self.existing().as_ptr().addr();
         let index = (&raw const *value).addr().wrapping_sub(start) / size;
         // A value of no size may stand at the end of its cell.
         [index, index.wrapping_sub(1)].into_iter().find(|&index| {
-            let there = (index < self.used).then(|| self.value_at(index)).flatten();
+            let there = self.value_at(index);
             there.is_some_and(|there| core::ptr::eq(there, value))
         })
     }
 
     /// Returns the value of a slot that exists.
     fn value_at(&self, index: usize) -> Option<&T> {
-        debug_assert!(index < self.used);
-        // SAFETY: by `used-cells` the cell exists.
-        unsafe {
-            let cell = self.place(index).as_ref();
-            cell.is_occupied().then(|| cell.value())
-        }
+        self.existing().get(index)?.get()
     }
 }
 
@@ -914,17 +901,14 @@ impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         clone.set_wraps(self.wraps());
         let settled = Settled(clone);
         let clone = &mut *settled.0;
-        for index in 0..self.used {
-            // SAFETY: by `used-cells` the cell exists here, and there is memory for it
-            // there; it exists there once it is written. User code runs before.
-            unsafe {
-                let (from, to) = (self.place(index).as_ref(), clone.place(index));
-                if from.is_occupied() {
-                    let value = from.value().clone();
-                    K::Cell::fill(to, from.version() | 1, value);
-                } else {
-                    K::Cell::<T>::write_vacant(to, from.version());
-                }
+        for (index, from) in self.existing().iter().enumerate() {
+            // SAFETY: the clone has at least as many slots, so the index is below its capacity.
+            let to = unsafe { clone.place(index) };
+            match from.get().cloned() {
+                // SAFETY: the cell exists once it is written (`used-cells`). User code runs before.
+                Some(value) => unsafe { K::Cell::fill(to, from.version() | 1, value) },
+                // SAFETY: as above: the place is allocated, and not used as a cell yet.
+                None => unsafe { K::Cell::<T>::write_vacant(to, from.version()) },
             }
             clone.used = index + 1;
         }
@@ -1037,9 +1021,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         assert!(self.cells.len() <= self.capacity(), "vacant-stack: room");
         let mut vacant = alloc::collections::BTreeSet::new();
         let (mut retired, mut detached) = (0, 0);
-        for index in 0..self.used {
-            // SAFETY: by `used-cells` the cell exists.
-            let cell = unsafe { self.place(index).as_ref() };
+        for (index, cell) in self.existing().iter().enumerate() {
             if !cell.is_occupied() {
                 if cell::is_detached(cell.version()) {
                     detached += 1;

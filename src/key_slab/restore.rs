@@ -140,9 +140,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Returns an error if the slot takes no value of this version.
     fn admits(&self, index: usize, version: u32) -> Result<(), Refusal> {
         let mut past = self.floor;
-        if index < self.used {
-            // SAFETY: by `used-cells` the cell exists.
-            let cell = unsafe { self.place(index).as_ref() };
+        if let Some(cell) = self.existing().get(index) {
             if cell.is_occupied() {
                 return Err(Refusal::Taken(()));
             }

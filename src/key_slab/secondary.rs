@@ -128,11 +128,7 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
         key: K,
         value: V,
     ) -> Option<V> {
-        match self.try_insert(slab, key, value) {
-            Ok(old) => old,
-            Err(InsertAtError::NoMemory(_, error)) => memory::fail(error),
-            Err(error) => panic!("insert was refused: {error}"),
-        }
+        or_fail(self.try_insert(slab, key, value))
     }
 
     /// Sets the entry of a value of `slab`, like [`insert`](Self::insert); never panics or aborts.
@@ -258,12 +254,12 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
     /// O(slots up to the last entry).
     pub fn retain(&mut self, mut keep: impl FnMut(K, &mut V) -> bool) {
         let mut walk = Walk::new(&self.slab);
-        while let Some((index, mut cell)) = walk.next_cell() {
-            // SAFETY: an occupied cell of this slab (`walk-left`), and its slot; `keep` cannot
-            // reach the slab. The visited cell is removed, not the entry of the key: the methods of
-            // the key may return other numbers.
+        while let Some((index, version, mut cell)) = walk.next_cell() {
+            let key = K::new(index, version, Inside);
+            // SAFETY: an occupied cell of this slab (`walk-left`); `keep` cannot reach the slab.
+            // The visited cell is removed, not the entry of the key: the methods of the key may
+            // return other numbers.
             unsafe {
-                let key = K::new(index, cell.as_ref().version(), Inside);
                 if !keep(key, cell.as_mut().value_mut()) {
                     self.slab.detached += 1;
                     drop(K::Cell::vacate(cell, DETACHED));
@@ -351,6 +347,20 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
     #[must_use]
     pub fn memory(&self) -> Report {
         self.slab.memory()
+    }
+}
+
+/// Returns the entry that the value had.
+///
+/// # Panics
+///
+/// Panics or aborts if the insertion was refused.
+#[track_caller]
+pub(super) fn or_fail<V>(inserted: Result<Option<V>, InsertAtError<V>>) -> Option<V> {
+    match inserted {
+        Ok(old) => old,
+        Err(InsertAtError::NoMemory(_, error)) => memory::fail(error),
+        Err(error) => panic!("insert was refused: {error}"),
     }
 }
 

@@ -64,9 +64,8 @@ impl<T: Serialize, K: SlabKey, S: Storage> Serialize for Slots<'_, T, K, S> {
     fn serialize<R: Serializer>(&self, serializer: R) -> Result<R::Ok, R::Error> {
         let slab = self.0;
         let mut slots = serializer.serialize_seq(Some(slab.used))?;
-        for index in 0..slab.used {
-            // SAFETY: by `used-cells` the cell exists.
-            slots.serialize_element(&Slot(unsafe { slab.place(index).as_ref() }, PhantomData))?;
+        for cell in slab.existing() {
+            slots.serialize_element(&Slot(cell, PhantomData))?;
         }
         slots.end()
     }
@@ -78,10 +77,9 @@ impl<C: Cell<T>, T: Serialize> Serialize for Slot<'_, C, T> {
     fn serialize<R: Serializer>(&self, serializer: R) -> Result<R::Ok, R::Error> {
         let cell = self.0;
         let mut slot = serializer.serialize_tuple(2)?;
-        if cell.is_occupied() {
+        if let Some(value) = cell.get() {
             slot.serialize_element(&(cell.version() | 1))?;
-            // SAFETY: `is_occupied` says that the cell has a value (`odd-version`).
-            slot.serialize_element(unsafe { cell.value() })?;
+            slot.serialize_element(value)?;
         } else {
             slot.serialize_element(&cell.version())?;
             slot.serialize_element(&())?;
@@ -361,14 +359,12 @@ impl<T, K: SlabKey, S: Storage> Reading<'_, T, K, S> {
     /// Returns the vacant slots that must be on the stack: a bit for each slot, 64 in a word.
     fn vacant<E: ::serde::de::Error>(&self) -> Result<KeySlab<u64>, E> {
         let mut words = KeySlab::new();
-        for first in (0..self.slab.used).step_by(64) {
+        for cells in self.slab.existing().chunks(64) {
             let mut word = 0;
-            for index in first..self.slab.used.min(first + 64) {
-                // SAFETY: by `used-cells` the cell exists.
-                let cell = unsafe { self.slab.place(index).as_ref() };
+            for (bit, cell) in cells.iter().enumerate() {
                 let version = cell.version();
                 let is_out = K::Cell::<T>::VERSIONED && version == RETIRED || is_detached(version);
-                word |= u64::from(!cell.is_occupied() && !is_out) << (index - first);
+                word |= u64::from(!cell.is_occupied() && !is_out) << bit;
             }
             words.try_vacant_entry().map_err(E::custom)?.insert(word);
         }

@@ -116,7 +116,7 @@ impl Drop for Ended {
 }
 
 impl<T: ?Sized> SendBox<T> {
-    #[inline(always)]
+    #[inline]
     fn ended(&self) -> Ended {
         Ended {
             cell: self.value.cast(),
@@ -221,7 +221,7 @@ impl<T: ?Sized, U: ?Sized> Unsize<U> for SendBox<T> {
     type Value = T;
     type Output = SendBox<U>;
 
-    #[inline(always)]
+    #[inline]
     fn unsize(self, coercion: Coercion<T, U>) -> SendBox<U> {
         let (value, way) = (self.value, self.way);
         core::mem::forget(self);
@@ -306,7 +306,7 @@ impl<T> Pool<'_, T, InStorage> {
 impl<T: ?Sized> Deref for SendBox<T> {
     type Target = T;
 
-    #[inline(always)]
+    #[inline]
     fn deref(&self) -> &T {
         // SAFETY: the box owns the value (`sent-owner`), and is borrowed.
         unsafe { self.value.as_ref() }
@@ -314,7 +314,7 @@ impl<T: ?Sized> Deref for SendBox<T> {
 }
 
 impl<T: ?Sized> DerefMut for SendBox<T> {
-    #[inline(always)]
+    #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: the box owns the value (`sent-owner`), and is borrowed exclusively.
         unsafe { self.value.as_mut() }

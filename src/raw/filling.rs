@@ -21,7 +21,7 @@ impl Filling {
     ///
     /// `capacity` bytes from `start` on are this value's alone while it is used; the first
     /// `len` are initialised. Both numbers fit in 32 bits.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn new(start: NonNull<u8>, len: usize, capacity: usize) -> Self {
         debug_assert!(len <= capacity && u32::try_from(capacity).is_ok());
         Filling {
@@ -31,36 +31,36 @@ impl Filling {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len as usize
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn capacity(&self) -> usize {
         self.capacity as usize
     }
 
     /// How many bytes are not filled.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn remaining(&self) -> usize {
         (self.capacity - self.len) as usize
     }
 
     /// Where the bytes begin that are not filled.
-    #[inline(always)]
+    #[inline]
     fn end(&self) -> NonNull<u8> {
         // SAFETY: within the bytes, or one past them.
         unsafe { self.start.add(self.len as usize) }
     }
 
     /// Checks that there is room for `given` more bytes.
-    #[inline(always)]
+    #[inline]
     fn check_room(&self, given: usize) -> Result<(), SizeError> {
         let room = self.remaining();
         if given > room {
@@ -144,14 +144,14 @@ impl Filling {
     }
 
     /// The bytes that are filled.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn as_slice(&self) -> &[u8] {
         // SAFETY: the first `len` bytes are initialised, and this value's alone.
         unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.len()) }
     }
 
     /// The bytes that are filled, to be changed.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
         // SAFETY: the first `len` bytes are initialised, and this value's alone, borrowed
         // exclusively.

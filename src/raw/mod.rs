@@ -6,6 +6,8 @@
 //! | `memory.rs` | [`Block`](memory::Block): memory of our own, with its layout and source | every family |
 //! | `source.rs` | [`Source`](source::Source): the global allocator, the system's pages or a user's memory; the one door to them | every family |
 //! | `pages/` | what can be asked of the system's pages; those of Linux: mapped, cut into blocks, reported on | `source.rs`, `report.rs`, `memory/` |
+//! | `borrow.rs` | [`Guard`](borrow::Guard): a guard of a value or a part, over how its borrow ends | slabs; epochs |
+//! | `cell.rs` | [`CellPtr`](cell::CellPtr): a cell of a value and a stamp, and where both are in it | slabs; slabs of several threads |
 //! | `stack.rs` | [`FreeStack`](stack::FreeStack): LIFO of pointers to free cells; pop, push, refill, replace the array | slabs; pools; byte arenas |
 //! | `copy.rs` | copies of few bytes, in line | arenas |
 //! | `filling.rs` | [`Filling`](filling::Filling): bytes of one owner that are being filled | byte arenas; rings of two threads |
@@ -27,6 +29,10 @@
     allow(unused_imports, reason = "each family has its own")
 )]
 pub(crate) mod atomic;
+#[cfg(any(feature = "tracked", feature = "arenas"))]
+pub(crate) mod borrow;
+#[cfg(any(feature = "tracked", feature = "threads"))]
+pub(crate) mod cell;
 #[cfg(feature = "alloc")]
 pub(crate) mod chunk;
 #[cfg(any(feature = "arenas", feature = "threads"))]

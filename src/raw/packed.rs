@@ -63,7 +63,7 @@ impl Packing {
     }
 
     /// Whether a digit has no more bits than all others.
-    #[inline(always)]
+    #[inline]
     const fn admits(self, digit: usize) -> bool {
         digit >> self.bits == 0
     }
@@ -87,18 +87,18 @@ impl Word {
         (1 << 30) - 1
     };
 
-    #[inline(always)]
+    #[inline]
     const fn digits(self) -> usize {
         self.0 & !(LINKED | WIDE)
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn is_empty(self) -> bool {
         self == Word::EMPTY
     }
 
     /// This with one more number; `None` if it has no room, or the number none in it.
-    #[inline(always)]
+    #[inline]
     pub(super) const fn with(self, number: u32, packing: Packing) -> Option<Word> {
         let digit = number as usize + 1;
         // A wide word, and that of a closed stack, are above any that has room (`packed-digits`).
@@ -111,7 +111,7 @@ impl Word {
     }
 
     /// A word of that number alone, in whose link the word below it was written (`linked-word`).
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn linked(number: u32, packing: Packing) -> Word {
         let digit = number as usize + 1;
         if packing.admits(digit) {
@@ -122,7 +122,7 @@ impl Word {
     }
 
     /// The number pushed last, and what is left without it; `link` reads the link of a number.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn next(
         self,
         packing: Packing,
@@ -147,13 +147,13 @@ impl Word {
     }
 
     /// A word of [`Packing::NONE`] for a link of 32 bits.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn narrow(self) -> u32 {
         self.digits() as u32
     }
 
     /// The word that such a link is of.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn of_narrow(link: u32) -> Word {
         match link {
             0 => Word::EMPTY,

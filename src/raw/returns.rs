@@ -46,13 +46,19 @@ use super::atomic::{AtomicUsize, Ordering};
 use super::packed::{Packing, Word};
 use super::this_thread;
 
-/// What is given back. On a line of its own, and on the one that processors load with it: the
-/// owner's figures are not on it, so that a push does not take them from the owner's cache.
+/// A stack of numbers of things, and what its owner asks about those that are out. On a line of its
+/// own, and on the one that processors load with it: the owner's figures are not on it, so that a
+/// push does not take them from the owner's cache. Next to the top, where a push reads it from the
+/// same line, how numbers share a word.
 #[repr(C, align(128))]
-pub(crate) struct Returns {
-    stack: NumberStack,
-    remaining: AtomicUsize,
+pub(crate) struct NumberStack<O> {
+    top: AtomicUsize,
+    packing: Packing,
+    out: O,
 }
+
+/// What is given back.
+pub(crate) type Returns = NumberStack<Remaining>;
 
 /// What is given back with its value, for the owner to drop.
 ///
@@ -60,42 +66,46 @@ pub(crate) struct Returns {
 /// the push or after it, and an owner that looks in between would take a value that is still out
 /// for one that is back, or the other way round; a process that is forked in between would do so
 /// for ever.
-#[repr(C, align(128))]
-pub(crate) struct Retired {
-    stack: NumberStack,
-    /// The number of the owner's thread. Here, because every end reads it: beside the other
-    /// stack each push would take it from the caches of all others.
-    owner: AtomicUsize,
-}
+pub(crate) type Retired = NumberStack<OwnerThread>;
 
-/// The top of a stack of numbers. Beside it, where a push reads it from the same line, how
-/// numbers share a word.
-struct NumberStack {
-    top: AtomicUsize,
-    packing: Packing,
-}
+/// What is out when the owner goes (`last-to-leave`).
+pub(crate) struct Remaining(AtomicUsize);
+
+/// The number of the owner's thread (`returns-owner`). On the stack of what is retired, because
+/// every end reads it: next to the other stack each push would take it from the caches of all
+/// others.
+pub(crate) struct OwnerThread(AtomicUsize);
 
 /// Far above any number of things, and far below what does not fit.
 const BIAS: usize = usize::MAX / 2;
 
-impl NumberStack {
-    fn new(packing: Packing) -> Self {
+impl<O> NumberStack<O> {
+    /// Numbers are below this.
+    pub(crate) const LIMIT: u32 = Word::LIMIT;
+
+    fn with(packing: Packing, out: O) -> Self {
         NumberStack {
             top: AtomicUsize::new(Word::EMPTY.0),
             packing,
+            out,
         }
     }
 
-    /// Pushes a number; `write_link` writes a word that lies below it to its link, where the
-    /// owner will read it. `false` if this is closed.
+    /// Gives a number back; `write_link` writes a word that lies below it to its link, where the
+    /// owner will read it. `false` if this is closed: the caller then keeps the thing, and
+    /// [leaves](Returns::leave).
     ///
     /// # Safety
     ///
-    /// This is there until the number was pushed, or this was found closed. The number is below
-    /// [`Returns::LIMIT`], and is not on the stack.
+    /// This is there until the number was pushed, or the caller left. The number is below
+    /// [`LIMIT`](Self::LIMIT), and the caller gives it back once (`pushed-once`).
     #[inline]
-    unsafe fn push(this: NonNull<Self>, number: u32, mut write_link: impl FnMut(Word)) -> bool {
-        debug_assert!(number < Returns::LIMIT);
+    pub(crate) unsafe fn push(
+        this: NonNull<Self>,
+        number: u32,
+        mut write_link: impl FnMut(Word),
+    ) -> bool {
+        debug_assert!(number < Self::LIMIT);
         // SAFETY: there until the exchange below has succeeded (`last-step`).
         let (top, packing) = unsafe { (&(*this.as_ptr()).top, (*this.as_ptr()).packing) };
         // Relaxed: what lies below is only written down.
@@ -118,8 +128,9 @@ impl NumberStack {
         }
     }
 
+    /// The owner takes what was given back.
     #[inline]
-    fn take(&self) -> Word {
+    pub(crate) fn take(&self) -> Word {
         // Relaxed: nothing is read by it. An empty stack is not written to.
         if self.top.load(Ordering::Relaxed) == Word::EMPTY.0 {
             return Word::EMPTY;
@@ -128,17 +139,9 @@ impl NumberStack {
         Word(self.top.swap(Word::EMPTY.0, Ordering::Acquire))
     }
 
-    /// What is on the stack, whose links only the owner's taking makes invalid.
-    fn peek(&self) -> Word {
-        // Acquire: pairs with the release in `push`.
-        match Word(self.top.load(Ordering::Acquire)) {
-            Word::CLOSED => Word::EMPTY,
-            top => top,
-        }
-    }
-
-    /// From now on nothing is pushed. What was is taken.
-    fn close(&self) -> Word {
+    /// The owner goes, and takes what was given back: from now on nothing is pushed. Of
+    /// [`Returns`], what is still out is to be [settled](Returns::settle).
+    pub(crate) fn close(&self) -> Word {
         // Acquire: pairs with the release in `push`.
         match Word(self.top.swap(Word::CLOSED.0, Ordering::Acquire)) {
             Word::CLOSED => Word::EMPTY,
@@ -149,27 +152,24 @@ impl NumberStack {
 
 impl Retired {
     pub(crate) fn new() -> Self {
-        Retired {
-            stack: NumberStack::new(Packing::NONE),
-            owner: AtomicUsize::new(0),
-        }
+        NumberStack::with(Packing::NONE, OwnerThread(AtomicUsize::new(0)))
     }
 
     /// The owner gives something out, and nothing else is out.
     #[inline(always)]
     pub(crate) fn note_owner(&self) {
-        let here = this_thread::number();
+        let (OwnerThread(owner), here) = (&self.out, this_thread::number());
         // Relaxed: asked for on the same thread, or of no meaning. Not written where it is the
         // same, as all others have read it.
-        if self.owner.load(Ordering::Relaxed) != here {
-            self.owner.store(here, Ordering::Relaxed);
+        if owner.load(Ordering::Relaxed) != here {
+            owner.store(here, Ordering::Relaxed);
         }
     }
 
     /// The owner goes, before what is out is settled.
     pub(crate) fn forget_owner(&self) {
         // Relaxed: as above.
-        self.owner.store(0, Ordering::Relaxed);
+        self.out.0.store(0, Ordering::Relaxed);
     }
 
     /// Whether this is the thread of the owner, who is not gone.
@@ -180,94 +180,28 @@ impl Retired {
     #[inline(always)]
     pub(crate) unsafe fn is_owned_here(this: NonNull<Self>) -> bool {
         // SAFETY: `this` is not freed during the call (precondition); the field is atomic.
-        let owner = unsafe { &(*this.as_ptr()).owner };
+        let OwnerThread(owner) = unsafe { &(*this.as_ptr()).out };
         let here = this_thread::number_if_any();
         // Relaxed: only this thread can have written its number, and what it wrote last it reads
         // (`returns-owner`).
         here != 0 && owner.load(Ordering::Relaxed) == here
     }
 
-    /// As [`Returns::push`], of a thing whose value is still there. `false` if this is closed:
-    /// the caller keeps the thing.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Returns::push`].
-    #[inline]
-    pub(crate) unsafe fn push(
-        this: NonNull<Self>,
-        number: u32,
-        write_link: impl FnMut(Word),
-    ) -> bool {
-        // SAFETY: `this` is not freed before the number was pushed (precondition), which is pushed
-        // once (`pushed-once`).
-        unsafe {
-            let stack = NonNull::new_unchecked(&raw mut (*this.as_ptr()).stack);
-            NumberStack::push(stack, number, write_link)
-        }
-    }
-
-    /// The owner takes what was retired.
-    #[inline]
-    pub(crate) fn take(&self) -> Word {
-        self.stack.take()
-    }
-
-    /// The owner goes, and takes what was retired: from now on all pushes are refused.
-    pub(crate) fn close(&self) -> Word {
-        self.stack.close()
-    }
-
-    /// The owner looks at what was retired, and leaves it there.
+    /// The owner looks at what was retired, and leaves it there: only its taking makes the links
+    /// invalid.
     pub(crate) fn peek(&self) -> Word {
-        self.stack.peek()
+        // Acquire: pairs with the release in `push`.
+        match Word(self.top.load(Ordering::Acquire)) {
+            Word::CLOSED => Word::EMPTY,
+            top => top,
+        }
     }
 }
 
 impl Returns {
-    /// Numbers are below this.
-    pub(crate) const LIMIT: u32 = Word::LIMIT;
-
     /// Of numbers that share words in this way.
     pub(crate) fn new(packing: Packing) -> Self {
-        Returns {
-            stack: NumberStack::new(packing),
-            remaining: AtomicUsize::new(BIAS),
-        }
-    }
-
-    /// Gives a number back; `write_link` writes a word that lies below it to its link, where the
-    /// owner will read it. `false` if this is closed: the caller then [leaves](Self::leave).
-    ///
-    /// # Safety
-    ///
-    /// This is there until the caller has pushed or left. The number is below
-    /// [`LIMIT`](Self::LIMIT), and the caller gives it back once
-    /// (`pushed-once`).
-    #[inline]
-    pub(crate) unsafe fn push(
-        this: NonNull<Self>,
-        number: u32,
-        write_link: impl FnMut(Word),
-    ) -> bool {
-        // SAFETY: `this` is not freed before the number was pushed or left (precondition), which is
-        // below the limit and pushed once (`pushed-once`).
-        unsafe {
-            let stack = NonNull::new_unchecked(&raw mut (*this.as_ptr()).stack);
-            NumberStack::push(stack, number, write_link)
-        }
-    }
-
-    /// The owner takes what was given back.
-    #[inline]
-    pub(crate) fn take(&self) -> Word {
-        self.stack.take()
-    }
-
-    /// The owner goes: from now on nothing is pushed. What was is taken; what is still out is
-    /// to be [settled](Self::settle).
-    pub(crate) fn close(&self) -> Word {
-        self.stack.close()
+        NumberStack::with(packing, Remaining(AtomicUsize::new(BIAS)))
     }
 
     /// After it was closed: so many are out, or have left since. Whether all have left; then
@@ -280,7 +214,7 @@ impl Returns {
         let off = BIAS - out;
         // SAFETY: there until those that are out have left, which takes this step too
         // (`last-to-leave`, `last-step`).
-        let remaining = unsafe { &(*this.as_ptr()).remaining };
+        let Remaining(remaining) = unsafe { &(*this.as_ptr()).out };
         // Release: what the owner did happens before the last one frees the memory. Acquire:
         // or the other way round. Pairs with the same in `leave`.
         remaining.fetch_sub(off, Ordering::AcqRel) == off
@@ -296,7 +230,7 @@ impl Returns {
     #[inline(never)]
     pub(crate) unsafe fn leave(this: NonNull<Self>) -> bool {
         // SAFETY: there until the caller has left (`last-to-leave`, `last-step`).
-        let remaining = unsafe { &(*this.as_ptr()).remaining };
+        let Remaining(remaining) = unsafe { &(*this.as_ptr()).out };
         // Release: what the caller did happens before the last one frees the memory, and
         // acquire: for the last one. Pairs with the same here and in `settle`.
         remaining.fetch_sub(1, Ordering::AcqRel) == 1

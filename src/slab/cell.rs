@@ -43,7 +43,6 @@
 //! * `live-by-key`: a [`Live`] that was found by key is not used after user code has run, which may
 //!   shrink the slab, unless its cell cannot be free.
 
-use core::alloc::Layout;
 use core::marker::PhantomData;
 use core::mem::{MaybeUninit, transmute};
 use core::ptr::NonNull;
@@ -51,68 +50,14 @@ use core::ptr::NonNull;
 use super::header::{self, SlabHeader};
 use super::state::{Stamp, State};
 use crate::key::Key;
+use crate::raw::cell;
 use crate::raw::packed::{Packing, Word};
 use crate::raw::poison::{move_out, poison};
 
-/// Values up to this size are stored before their stamp. For 8 bytes this is measurably better; for
-/// 64 bytes it depends on the processor (benches/ATTEMPTS.md, "Where the stamp stands"). Sizes in
-/// between were not measured.
-const VALUE_FIRST_UP_TO: usize = 16;
-
-/// A pointer to a cell. Covariant in `T`, without ownership: each holder adds
-/// the variance it needs.
-///
-/// A cell is not a struct, because the order of stamp and value depends on the size of the value. A
-/// small value is first, so that access by key computes the address of the value itself. A larger
-/// value is after the stamp, so that the stamp is in the same cache line as the value's first
-/// fields. Both offsets are constants computed from size and alignment, never assumed.
-#[expect(
-    missing_debug_implementations,
-    reason = "only public for a sealed trait"
-)]
-pub struct CellPtr<T>(NonNull<u8>, PhantomData<*const T>);
-
-impl<T> Clone for CellPtr<T> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for CellPtr<T> {}
+/// A pointer to a cell. The place of its value has room for a link, even if the value is smaller.
+pub(crate) type CellPtr<T> = cell::CellPtr<T, Stamp, { size_of::<u32>() }>;
 
 impl<T> CellPtr<T> {
-    const VALUE_FIRST: bool = size_of::<T>() <= VALUE_FIRST_UP_TO;
-    const ALIGN: usize = if align_of::<T>() > align_of::<Stamp>() {
-        align_of::<T>()
-    } else {
-        align_of::<Stamp>()
-    };
-    /// The bytes of a cell for the value: at least those of a link, even if the value is smaller.
-    const ROOM: usize = if size_of::<T>() > size_of::<u32>() {
-        size_of::<T>()
-    } else {
-        size_of::<u32>()
-    };
-    pub(super) const STAMP_OFFSET: usize = if Self::VALUE_FIRST {
-        Self::ROOM.next_multiple_of(align_of::<Stamp>())
-    } else {
-        0
-    };
-    pub(super) const VALUE_OFFSET: usize = if Self::VALUE_FIRST {
-        0
-    } else {
-        size_of::<Stamp>().next_multiple_of(align_of::<T>())
-    };
-
-    /// Bytes from one cell to the next.
-    pub(crate) const SIZE: usize = if Self::VALUE_FIRST {
-        Self::STAMP_OFFSET + size_of::<Stamp>()
-    } else {
-        Self::VALUE_OFFSET + Self::ROOM
-    }
-    .next_multiple_of(Self::ALIGN);
-
     /// How many fresh cells of a lazy slab are stamped and pushed when the free stack is empty:
     /// some cache lines full, and fewer if cells are large, so that an insertion reaches one new
     /// page or two.
@@ -123,71 +68,6 @@ impl<T> CellPtr<T> {
         1025..=2048 => 2,
         _ => 1,
     };
-
-    /// Size and alignment of one cell.
-    pub(crate) const LAYOUT: Layout = {
-        assert_layout::<T>();
-        match Layout::from_size_align(Self::SIZE, Self::ALIGN) {
-            Ok(layout) => layout,
-            Err(_) => panic!("a slot for this type exceeds the limit of isize::MAX bytes"),
-        }
-    };
-
-    /// The cell that starts at `start`.
-    #[inline(always)]
-    pub(crate) const fn new(start: NonNull<u8>) -> Self {
-        CellPtr(start, PhantomData)
-    }
-
-    /// The cell of `value`.
-    ///
-    /// # Safety
-    ///
-    /// `value` is [`value`](Self::value) of a cell, with its provenance.
-    #[inline(always)]
-    pub(crate) unsafe fn of_value(value: NonNull<T>) -> Self {
-        // SAFETY: the cell starts that many bytes before its value.
-        CellPtr::new(unsafe { value.cast::<u8>().sub(Self::VALUE_OFFSET) })
-    }
-
-    /// The cell of `stamp`.
-    ///
-    /// # Safety
-    ///
-    /// `stamp` is [`stamp`](Self::stamp) of a cell, with its provenance.
-    #[inline(always)]
-    pub(crate) unsafe fn of_stamp(stamp: NonNull<Stamp>) -> Self {
-        // SAFETY: the cell starts that many bytes before its stamp.
-        CellPtr::new(unsafe { stamp.cast::<u8>().sub(Self::STAMP_OFFSET) })
-    }
-
-    #[inline(always)]
-    pub(crate) fn start(self) -> NonNull<u8> {
-        self.0
-    }
-
-    /// The address of the value, whether or not there is one.
-    ///
-    /// # Safety
-    ///
-    /// The cell is allocated.
-    #[inline(always)]
-    pub(crate) unsafe fn value(self) -> NonNull<T> {
-        // SAFETY: the offset lies within the cell, or at its end for a value
-        // of no size.
-        unsafe { self.0.add(Self::VALUE_OFFSET).cast() }
-    }
-
-    /// The address of the stamp.
-    ///
-    /// # Safety
-    ///
-    /// The cell is allocated.
-    #[inline(always)]
-    pub(crate) unsafe fn stamp(self) -> NonNull<Stamp> {
-        // SAFETY: `STAMP_OFFSET` is within the cell, which is allocated (precondition).
-        unsafe { self.0.add(Self::STAMP_OFFSET).cast() }
-    }
 
     /// Returns the key in the stamp, also of a free cell.
     ///
@@ -246,10 +126,10 @@ impl<T> CellPtr<T> {
     /// The cell is allocated, without a value, and the caller's alone.
     #[inline(always)]
     pub(crate) unsafe fn write_link(self, below: Word) {
-        // SAFETY: the cell is allocated (precondition), and has `ROOM` bytes from this offset,
-        // aligned to 4. Where that is less than a word, words are narrow (`packing`).
+        // SAFETY: the cell is allocated (precondition), and has `ROOM` bytes from this place,
+        // aligned as a stamp. Where that is less than a word, words are narrow (`packing`).
         unsafe {
-            let place = self.0.add(Self::VALUE_OFFSET);
+            let place = self.value();
             if Self::HAS_WIDE_LINK {
                 place.cast::<Word>().write_unaligned(below);
             } else {
@@ -257,20 +137,6 @@ impl<T> CellPtr<T> {
             }
         }
     }
-}
-
-/// Stamp and value overlap nowhere, and both are aligned.
-const fn assert_layout<T>() {
-    assert!(CellPtr::<T>::STAMP_OFFSET % align_of::<Stamp>() == 0);
-    assert!(CellPtr::<T>::VALUE_OFFSET % align_of::<T>() == 0);
-    assert!(CellPtr::<T>::VALUE_OFFSET % align_of::<u32>() == 0);
-    assert!(CellPtr::<T>::ALIGN >= align_of::<u32>());
-    assert!(
-        CellPtr::<T>::VALUE_OFFSET >= CellPtr::<T>::STAMP_OFFSET + size_of::<Stamp>()
-            || CellPtr::<T>::STAMP_OFFSET >= CellPtr::<T>::VALUE_OFFSET + CellPtr::<T>::ROOM
-    );
-    assert!(CellPtr::<T>::SIZE >= CellPtr::<T>::VALUE_OFFSET + CellPtr::<T>::ROOM);
-    assert!(CellPtr::<T>::SIZE >= size_of::<Stamp>() + size_of::<T>());
 }
 
 const _: () = assert!(CellPtr::<u64>::SIZE == 16);

@@ -24,6 +24,7 @@ use core::ptr::NonNull;
 use crate::as_value::print_as_value;
 use crate::error::AccessError;
 use crate::key::Key;
+use crate::raw::borrow::Guard;
 use crate::slab::cell::{CellPtr, Live, Place};
 use crate::slab::header::SlabHeader;
 use crate::slab::state::{MAX_READERS, Stamp, State};
@@ -254,40 +255,32 @@ impl<'a> End<'a> {
     #[inline]
     fn of_reader<T>(guard: Ref<'a, T>) -> Self {
         unsafe fn end<T>(stamp: NonNull<Stamp>, header: NonNull<SlabHeader>) {
-            // SAFETY: the reader that was admitted, says `of_reader`; the stamp of a
-            // cell of `T`.
+            // SAFETY: the reader that was admitted, and the stamp of a cell of `T`, from `new`.
             unsafe { Place::<T>::new(CellPtr::of_stamp(stamp), header).end_read() };
         }
-        let (stamp, header) = Self::parts_of(guard.into_place());
-        End {
-            stamp,
-            header,
-            end: end::<T>,
-            alive: PhantomData,
-        }
+        Self::new(guard.into_place(), end::<T>)
     }
 
     #[inline]
     fn of_writer<T>(guard: RefMut<'a, T>) -> Self {
         unsafe fn end<T>(stamp: NonNull<Stamp>, header: NonNull<SlabHeader>) {
-            // SAFETY: the writer that was admitted, says `of_writer`; the stamp of a
-            // cell of `T`.
+            // SAFETY: the writer that was admitted, and the stamp of a cell of `T`, from `new`.
             unsafe { Place::<T>::new(CellPtr::of_stamp(stamp), header).end_write() };
         }
-        let (stamp, header) = Self::parts_of(guard.into_place());
-        End {
-            stamp,
-            header,
-            end: end::<T>,
-            alive: PhantomData,
-        }
+        Self::new(guard.into_place(), end::<T>)
     }
 
+    /// The end of a guard that had this place, and was given up without being ended.
     #[inline(always)]
-    fn parts_of<T>(place: Place<T>) -> (NonNull<Stamp>, NonNull<SlabHeader>) {
+    fn new<T>(place: Place<T>, end: unsafe fn(NonNull<Stamp>, NonNull<SlabHeader>)) -> Self {
         let (cell, header) = place.into_parts();
-        // SAFETY: by `holder-keeps-cell` the cell of a guard is allocated.
-        (unsafe { CellPtr::<T>::new(cell).stamp() }, header)
+        End {
+            // SAFETY: by `holder-keeps-cell` the cell of a guard is allocated.
+            stamp: unsafe { CellPtr::<T>::new(cell).stamp() },
+            header,
+            end,
+            alive: PhantomData,
+        }
     }
 
     /// Counts one more reader of the same value, and returns its end.
@@ -350,12 +343,7 @@ impl Drop for End<'_> {
 /// assert_eq!(&*names.first().unwrap(), "Ada");
 /// ```
 #[must_use = "the borrow ends at once"]
-pub struct MappedRef<'a, U: ?Sized> {
-    /// A pointer, not a reference: the end of the borrow may free the part.
-    part: NonNull<U>,
-    end: End<'a>,
-    value: PhantomData<&'a U>,
-}
+pub struct MappedRef<'a, U: ?Sized>(Guard<&'a U, U, End<'a>>);
 
 impl<'a, T> Ref<'a, T> {
     /// Turns the guard into a guard of a part of the value.
@@ -379,11 +367,9 @@ impl<'a, T> Ref<'a, T> {
         F: FnOnce(&T) -> &U,
     {
         let part = NonNull::from(f(&guard));
-        MappedRef {
-            part,
-            end: End::of_reader(guard),
-            value: PhantomData,
-        }
+        // SAFETY: a part of the value, which the reader keeps until its end (`readers-or-writer`,
+        // `borrow-keeps-value`, `part-borrowed`).
+        MappedRef(unsafe { Guard::new(part, End::of_reader(guard)) })
     }
 
     /// Turns the guard into a guard of a part of the value, if the value has this part.
@@ -412,11 +398,10 @@ impl<'a, T> Ref<'a, T> {
         F: FnOnce(&T) -> Option<&U>,
     {
         match f(&guard).map(NonNull::from) {
-            Some(part) => Ok(MappedRef {
-                part,
-                end: End::of_reader(guard),
-                value: PhantomData,
-            }),
+            // SAFETY: as in `map`.
+            Some(part) => Ok(MappedRef(unsafe {
+                Guard::new(part, End::of_reader(guard))
+            })),
             None => Err(guard),
         }
     }
@@ -456,13 +441,11 @@ impl<'a, U: ?Sized> MappedRef<'a, U> {
         reason = "a method would hide the part's own"
     )]
     pub fn clone(guard: &Self) -> Self {
-        // SAFETY: only a `Ref` becomes such a guard.
-        match unsafe { guard.end.try_clone() } {
-            Ok(end) => MappedRef {
-                part: guard.part,
-                end,
-                value: PhantomData,
-            },
+        // SAFETY: only a `Ref` becomes such a guard. The other end is that of another reader of the
+        // same value (`part-borrowed`).
+        let other = unsafe { (guard.0.end().try_clone()).map(|end| guard.0.with_end(end)) };
+        match other {
+            Ok(other) => MappedRef(other),
             Err(key) => {
                 panic!(
                     "MappedRef::clone was refused for {key:?}: the value has too many readers \
@@ -492,11 +475,7 @@ impl<'a, U: ?Sized> MappedRef<'a, U> {
     where
         F: FnOnce(&U) -> &V,
     {
-        MappedRef {
-            part: NonNull::from(f(&guard)),
-            end: guard.end,
-            value: PhantomData,
-        }
+        MappedRef(guard.0.map(f))
     }
 
     /// Turns the guard into a guard of a part of its part, if it has this part.
@@ -524,14 +503,7 @@ impl<'a, U: ?Sized> MappedRef<'a, U> {
     where
         F: FnOnce(&U) -> Option<&V>,
     {
-        match f(&guard).map(NonNull::from) {
-            Some(part) => Ok(MappedRef {
-                part,
-                end: guard.end,
-                value: PhantomData,
-            }),
-            None => Err(guard),
-        }
+        guard.0.filter_map(f).map(MappedRef).map_err(MappedRef)
     }
 }
 
@@ -540,11 +512,7 @@ impl<U: ?Sized> Deref for MappedRef<'_, U> {
 
     #[inline]
     fn deref(&self) -> &U {
-        // SAFETY: a part of a value that is there, and not written to, while
-        // `end` reads it (`readers-or-writer`, `borrow-keeps-value`). Whatever
-        // lifetime the closure was called with, the part is borrowed for no
-        // longer than this guard.
-        unsafe { self.part.as_ref() }
+        &self.0
     }
 }
 
@@ -577,13 +545,7 @@ impl<U: ?Sized> Deref for MappedRef<'_, U> {
 /// assert_eq!(*quantities.first().unwrap(), 8);
 /// ```
 #[must_use = "the borrow ends at once"]
-pub struct MappedRefMut<'a, U: ?Sized> {
-    /// A pointer, not a reference: the end of the borrow may free the part.
-    part: NonNull<U>,
-    end: End<'a>,
-    /// Invariant in `U`.
-    value: PhantomData<&'a mut U>,
-}
+pub struct MappedRefMut<'a, U: ?Sized>(Guard<&'a mut U, U, End<'a>>);
 
 impl<'a, T> RefMut<'a, T> {
     /// Turns the guard into a guard of a part of the value.
@@ -609,11 +571,9 @@ impl<'a, T> RefMut<'a, T> {
         F: FnOnce(&mut T) -> &mut U,
     {
         let part = NonNull::from(f(&mut guard));
-        MappedRefMut {
-            part,
-            end: End::of_writer(guard),
-            value: PhantomData,
-        }
+        // SAFETY: a part of the value, which only this writer reaches until its end
+        // (`readers-or-writer`, `borrow-keeps-value`, `part-borrowed`).
+        MappedRefMut(unsafe { Guard::new(part, End::of_writer(guard)) })
     }
 
     /// Turns the guard into a guard of a part of the value, if the value has this part.
@@ -643,11 +603,10 @@ impl<'a, T> RefMut<'a, T> {
         F: FnOnce(&mut T) -> Option<&mut U>,
     {
         match f(&mut guard).map(NonNull::from) {
-            Some(part) => Ok(MappedRefMut {
-                part,
-                end: End::of_writer(guard),
-                value: PhantomData,
-            }),
+            // SAFETY: as in `map`.
+            Some(part) => Ok(MappedRefMut(unsafe {
+                Guard::new(part, End::of_writer(guard))
+            })),
             None => Err(guard),
         }
     }
@@ -672,15 +631,11 @@ impl<'a, U: ?Sized> MappedRefMut<'a, U> {
     /// assert_eq!(slot.get().1, [7, 9]);
     /// ```
     #[inline]
-    pub fn map<V: ?Sized, F>(mut guard: Self, f: F) -> MappedRefMut<'a, V>
+    pub fn map<V: ?Sized, F>(guard: Self, f: F) -> MappedRefMut<'a, V>
     where
         F: FnOnce(&mut U) -> &mut V,
     {
-        MappedRefMut {
-            part: NonNull::from(f(&mut guard)),
-            end: guard.end,
-            value: PhantomData,
-        }
+        MappedRefMut(guard.0.map(f))
     }
 
     /// Turns the guard into a guard of a part of its part, if it has this part.
@@ -706,18 +661,15 @@ impl<'a, U: ?Sized> MappedRefMut<'a, U> {
     /// assert_eq!(slot.get().1, [8]);
     /// ```
     #[inline]
-    pub fn filter_map<V: ?Sized, F>(mut guard: Self, f: F) -> Result<MappedRefMut<'a, V>, Self>
+    pub fn filter_map<V: ?Sized, F>(guard: Self, f: F) -> Result<MappedRefMut<'a, V>, Self>
     where
         F: FnOnce(&mut U) -> Option<&mut V>,
     {
-        match f(&mut guard).map(NonNull::from) {
-            Some(part) => Ok(MappedRefMut {
-                part,
-                end: guard.end,
-                value: PhantomData,
-            }),
-            None => Err(guard),
-        }
+        guard
+            .0
+            .filter_map(f)
+            .map(MappedRefMut)
+            .map_err(MappedRefMut)
     }
 }
 
@@ -726,18 +678,14 @@ impl<U: ?Sized> Deref for MappedRefMut<'_, U> {
 
     #[inline]
     fn deref(&self) -> &U {
-        // SAFETY: a part of a value that is there, and only reached through this
-        // guard, while `end` holds `X` (`readers-or-writer`, `borrow-keeps-value`).
-        unsafe { self.part.as_ref() }
+        &self.0
     }
 }
 
 impl<U: ?Sized> DerefMut for MappedRefMut<'_, U> {
     #[inline]
     fn deref_mut(&mut self) -> &mut U {
-        // SAFETY: the part of a live value, only reached through this guard while
-        // `end` holds `X` (`readers-or-writer`, `borrow-keeps-value`).
-        unsafe { self.part.as_mut() }
+        &mut self.0
     }
 }
 

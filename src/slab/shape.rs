@@ -57,7 +57,7 @@ impl Shape {
     /// A cell of this shape starts at `cell`.
     #[inline(always)]
     unsafe fn stamp(self, cell: NonNull<u8>) -> NonNull<Stamp> {
-        // SAFETY: the offset is within the cell, and aligned for a stamp (`assert_layout`).
+        // SAFETY: the offset is within the cell, and aligned for a stamp (`CellPtr::LAYOUT`).
         unsafe { cell.add(self.stamp_offset).cast() }
     }
 

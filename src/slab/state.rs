@@ -36,8 +36,12 @@ use crate::error::AccessError;
 use crate::key::Key;
 
 /// The two halves of a stamp.
+#[expect(
+    missing_debug_implementations,
+    reason = "only public for a sealed trait"
+)]
 #[repr(C)]
-pub(crate) struct Stamp {
+pub struct Stamp {
     /// Not read in a [sent](State::is_sent) state: another thread may use it (`link-at-key`).
     pub(super) key: Cell<Key>,
     pub(super) state: Cell<State>,

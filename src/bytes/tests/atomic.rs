@@ -1,6 +1,7 @@
 //! Atomic counts near their end, which no test comes to by counting.
 
 use crate::bytes::arena_core::ArenaCore;
+use crate::bytes::drop::Reference;
 use crate::bytes::references::MOST;
 use crate::bytes::{ByteArena, References};
 use crate::common::amount;
@@ -22,13 +23,13 @@ fn a_count_that_comes_to_its_end_stays_there_and_the_buffer_is_never_free() {
     assert_eq!(buf, *b"kept");
     let part = buf.into_part();
     // SAFETY: the reference is this one's, and there are others by the count.
-    assert!(!unsafe { ArenaCore::drop_ref(part.header) });
+    assert!(!unsafe { ArenaCore::drop_ref(Reference::new(part.header)) });
     assert_eq!((arena.reclaim(), arena.stats().in_use()), (0, 1));
     arena.check();
     // SAFETY: the buffer is still in use, and this is the only thread.
     unsafe {
         part.header.as_ref().counts().set_count(1);
-        assert!(ArenaCore::drop_ref(part.header));
+        assert!(ArenaCore::drop_ref(Reference::new(part.header)));
     }
     assert_eq!(arena.reclaim(), 1);
 }

@@ -29,24 +29,19 @@
 //! * `word-apart`: the word is reached through `&AtomicU64`, the value through pointers to the
 //!   value. Neither covers the other's bytes.
 
-use core::alloc::Layout;
 use core::fmt;
 use core::marker::PhantomData;
 use core::num::NonZeroU64;
 use core::ptr::NonNull;
 
-#[cfg(doc)]
 use super::SharedSlab;
 use crate::error::AccessError;
 #[cfg(not(all(test, not(loom))))]
 use crate::raw::atomic::AtomicU64;
 use crate::raw::atomic::Ordering;
+use crate::raw::cell;
 #[cfg(all(test, not(loom)))]
 use crate::sync::shared_slab::counted::AtomicU64;
-
-/// Values of up to this size are before their word, so that the address of the value is that of the
-/// cell, as in the other slabs.
-const VALUE_FIRST_UP_TO: usize = 16;
 
 /// No value: the cell is free, or its value is being created.
 const VACANT: u64 = 1 << 23;
@@ -290,101 +285,51 @@ fn why_not_taken(bits: u64, generation: u64) -> AccessError {
     }
 }
 
-/// A pointer to a cell, without ownership.
-pub(super) struct CellPtr<T>(NonNull<u8>, PhantomData<*const T>);
+/// A pointer to a cell, whose stamp is the word.
+pub(super) type CellPtr<T> = cell::CellPtr<T, Word, 0>;
 
-impl<T> Clone for CellPtr<T> {
+/// A cell of a slab that is borrowed for `'a`.
+///
+/// # Invariants
+///
+/// * `slot-allocated`: for `'a` the cell is allocated, with its word written (`block-of-cells`).
+pub(super) struct Slot<'a, T>(CellPtr<T>, PhantomData<&'a SharedSlab<T>>);
+
+impl<T> Clone for Slot<'_, T> {
     #[inline(always)]
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for CellPtr<T> {}
+impl<T> Copy for Slot<'_, T> {}
 
-impl<T> CellPtr<T> {
-    const VALUE_FIRST: bool = size_of::<T>() <= VALUE_FIRST_UP_TO;
-    const ALIGN: usize = if align_of::<T>() > align_of::<Word>() {
-        align_of::<T>()
-    } else {
-        align_of::<Word>()
-    };
-    const WORD_OFFSET: usize = if Self::VALUE_FIRST {
-        size_of::<T>().next_multiple_of(align_of::<Word>())
-    } else {
-        0
-    };
-    const VALUE_OFFSET: usize = if Self::VALUE_FIRST {
-        0
-    } else {
-        size_of::<Word>().next_multiple_of(align_of::<T>())
-    };
-
-    /// Bytes from one cell to the next.
-    pub(super) const SIZE: usize = if Self::VALUE_FIRST {
-        Self::WORD_OFFSET + size_of::<Word>()
-    } else {
-        Self::VALUE_OFFSET + size_of::<T>()
-    }
-    .next_multiple_of(Self::ALIGN);
-
-    /// Size and alignment of one cell.
-    pub(super) const LAYOUT: Layout = {
-        assert!(Self::WORD_OFFSET % align_of::<Word>() == 0);
-        assert!(Self::VALUE_OFFSET % align_of::<T>() == 0);
-        assert!(
-            Self::VALUE_OFFSET >= Self::WORD_OFFSET + size_of::<Word>()
-                || Self::WORD_OFFSET >= Self::VALUE_OFFSET + size_of::<T>()
-        );
-        match Layout::from_size_align(Self::SIZE, Self::ALIGN) {
-            Ok(layout) => layout,
-            Err(_) => panic!("a slot for this type exceeds the limit of isize::MAX bytes"),
-        }
-    };
-
-    /// The cell that starts at `start`.
+impl<'a, T> Slot<'a, T> {
+    /// # Safety
+    ///
+    /// `slot-allocated` holds.
     #[inline(always)]
-    pub(super) const fn new(start: NonNull<u8>) -> Self {
-        CellPtr(start, PhantomData)
+    pub(super) unsafe fn new(cell: CellPtr<T>) -> Self {
+        Slot(cell, PhantomData)
     }
 
-    #[inline(always)]
-    pub(super) fn start(self) -> NonNull<u8> {
+    #[inline]
+    pub(super) fn cell(self) -> CellPtr<T> {
         self.0
     }
 
-    /// The address of the value, whether or not there is one.
-    ///
-    /// # Safety
-    ///
-    /// The cell is allocated.
-    #[inline(always)]
-    pub(super) unsafe fn value(self) -> NonNull<T> {
-        // SAFETY: the offset lies within the cell, or at its end for a value of no size.
-        unsafe { self.0.add(Self::VALUE_OFFSET).cast() }
-    }
-
-    /// The address of the word.
-    ///
-    /// # Safety
-    ///
-    /// The cell is allocated.
-    #[inline(always)]
-    pub(super) unsafe fn word_place(self) -> NonNull<Word> {
-        // SAFETY: `WORD_OFFSET` is within the cell, which is allocated (precondition).
-        unsafe { self.0.add(Self::WORD_OFFSET).cast() }
-    }
-
-    /// The word.
-    ///
-    /// # Safety
-    ///
-    /// The cell is allocated, its word written, and both last as long as `'a`.
-    #[inline(always)]
-    pub(super) unsafe fn word<'a>(self) -> &'a Word {
-        // SAFETY: allocated and written for `'a` (precondition); the borrow meets no other kind of
+    #[inline]
+    pub(super) fn word(self) -> &'a Word {
+        // SAFETY: allocated and written (`slot-allocated`); the borrow meets no other kind of
         // access (`word-apart`).
-        unsafe { self.word_place().as_ref() }
+        unsafe { self.0.stamp().as_ref() }
+    }
+
+    /// The address of the value, whether or not there is one.
+    #[inline]
+    pub(super) fn value(self) -> NonNull<T> {
+        // SAFETY: allocated (`slot-allocated`).
+        unsafe { self.0.value() }
     }
 }
 

@@ -32,47 +32,47 @@ macro_rules! counted {
                 Self(atomic::$name::new(value))
             }
 
-            #[inline(always)]
+            #[inline]
             pub(crate) fn load(&self, order: Ordering) -> $integer {
                 self.0.load(order)
             }
 
-            #[inline(always)]
+            #[inline]
             pub(crate) fn store(&self, value: $integer, order: Ordering) {
                 self.0.store(value, order);
             }
 
-            #[inline(always)]
+            #[inline]
             pub(crate) fn swap(&self, value: $integer, order: Ordering) -> $integer {
                 change();
                 self.0.swap(value, order)
             }
 
-            #[inline(always)]
+            #[inline]
             pub(crate) fn fetch_and(&self, bits: $integer, order: Ordering) -> $integer {
                 change();
                 self.0.fetch_and(bits, order)
             }
 
-            #[inline(always)]
+            #[inline]
             pub(crate) fn fetch_or(&self, bits: $integer, order: Ordering) -> $integer {
                 change();
                 self.0.fetch_or(bits, order)
             }
 
-            #[inline(always)]
+            #[inline]
             pub(crate) fn fetch_add(&self, more: $integer, order: Ordering) -> $integer {
                 change();
                 self.0.fetch_add(more, order)
             }
 
-            #[inline(always)]
+            #[inline]
             pub(crate) fn fetch_sub(&self, less: $integer, order: Ordering) -> $integer {
                 change();
                 self.0.fetch_sub(less, order)
             }
 
-            #[inline(always)]
+            #[inline]
             pub(crate) fn compare_exchange(
                 &self,
                 current: $integer,
@@ -84,7 +84,7 @@ macro_rules! counted {
                 self.0.compare_exchange(current, new, success, failure)
             }
 
-            #[inline(always)]
+            #[inline]
             pub(crate) fn compare_exchange_weak(
                 &self,
                 current: $integer,

@@ -11,7 +11,7 @@ use core::mem::ManuallyDrop;
 use core::ops::Deref;
 
 use super::SharedSlab;
-use super::cell::{CellPtr, MOST_READERS, SharedKey};
+use super::cell::{CellPtr, MOST_READERS, SharedKey, Slot};
 use crate::as_value::print_as_value;
 use crate::error::AccessError;
 
@@ -74,6 +74,13 @@ impl<T, S: Deref<Target = SharedSlab<T>>> SharedRef<T, S> {
         SharedRef { cell, slab }
     }
 
+    #[inline]
+    fn slot(guard: &Self) -> Slot<'_, T> {
+        // SAFETY: the guard keeps the slab, and so the cell is allocated (`block-of-cells`,
+        // `slot-allocated`).
+        unsafe { Slot::new(guard.cell) }
+    }
+
     /// Returns the cell, whose reader the caller becomes. `S` is a reference to the slab.
     #[inline(always)]
     pub(super) fn into_cell(self) -> CellPtr<T>
@@ -97,8 +104,7 @@ impl<T, S: Deref<Target = SharedSlab<T>>> SharedRef<T, S> {
     #[inline]
     #[must_use]
     pub fn key(guard: &Self) -> SharedKey {
-        // SAFETY: the guard keeps the slab, and so the cell is allocated (`block-of-cells`).
-        let generation = unsafe { guard.cell.word().generation(guard.slab.mask) };
+        let generation = Self::slot(guard).word().generation(guard.slab.mask);
         SharedKey::new(generation, guard.slab.index_of(guard.cell))
     }
 
@@ -142,8 +148,7 @@ impl<T, S: Deref<Target = SharedSlab<T>>> SharedRef<T, S> {
         reason = "the guard ends with the removal"
     )]
     pub fn remove(guard: Self) -> bool {
-        // SAFETY: the guard keeps the slab, and so the cell is allocated (`block-of-cells`).
-        unsafe { guard.cell.word().remove_by_reader() }
+        Self::slot(&guard).word().remove_by_reader()
     }
 
     /// Drops the guard without running the value's destructor, for a thread on which no destructor
@@ -181,7 +186,7 @@ impl<T, S: Deref<Target = SharedSlab<T>>> SharedRef<T, S> {
         // the read has ended. This is the reader that was counted.
         unsafe {
             let slab = core::ptr::read(&guard.slab);
-            slab.end_read_undropped(guard.cell);
+            slab.end_read_undropped(Self::slot(&guard));
         }
     }
 
@@ -217,8 +222,7 @@ impl<T, S: Deref<Target = SharedSlab<T>>> SharedRef<T, S> {
         S: Clone,
     {
         let slab = guard.slab.clone();
-        // SAFETY: the guard keeps the slab, and so the cell is allocated (`block-of-cells`).
-        if !unsafe { guard.cell.word().begin_read_along() } {
+        if !Self::slot(guard).word().begin_read_along() {
             too_many(Self::key(guard));
         }
         SharedRef {
@@ -235,7 +239,7 @@ impl<T, S: Deref<Target = SharedSlab<T>>> Deref for SharedRef<T, S> {
     fn deref(&self) -> &T {
         // SAFETY: counted, so the value exists, and is not written to (`readers-keep-value`,
         // `guard-counted`); the slab lives as long as the guard.
-        unsafe { self.cell.value().as_ref() }
+        unsafe { Self::slot(self).value().as_ref() }
     }
 }
 
@@ -244,7 +248,7 @@ impl<T, S: Deref<Target = SharedSlab<T>>> Drop for SharedRef<T, S> {
     fn drop(&mut self) {
         // The reference or `Arc` that keeps the slab is dropped afterwards, even on unwinding.
         // SAFETY: this is the reader that was counted.
-        unsafe { self.slab.end_read(self.cell) };
+        unsafe { self.slab.end_read(Self::slot(self)) };
     }
 }
 
@@ -328,15 +332,14 @@ impl<'a, T> Iterator for Iter<'a, T> {
             let index = self.next;
             self.next += 1;
             // SAFETY: `index` is below the capacity (the condition of the loop).
-            let cell = unsafe { self.slab.cell(index) };
-            // SAFETY: allocated as long as the slab is (`block-of-cells`).
-            match unsafe { cell.word().begin_any_read(self.slab.mask) } {
+            let slot = unsafe { self.slab.slot(index) };
+            match slot.word().begin_any_read(self.slab.mask) {
                 None => {}
                 Some((generation, Ok(()))) => {
                     let key = SharedKey::new(generation, index);
                     // SAFETY: `begin_any_read` has counted the reader that the guard is
                     // (`guard-counted`).
-                    return Some((key, unsafe { SharedRef::new(self.slab, cell) }));
+                    return Some((key, unsafe { SharedRef::new(self.slab, slot.cell()) }));
                 }
                 Some((generation, Err(error))) => refused(SharedKey::new(generation, index), error),
             }

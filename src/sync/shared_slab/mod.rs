@@ -263,10 +263,11 @@ impl<T> SharedSlab<T> {
             values: PhantomData,
         };
         for index in 0..capacity {
-            // SAFETY: below the capacity; no one else has the slab yet.
+            // SAFETY: within the block, as `index` is below the capacity; no one else has the slab
+            // yet.
             unsafe {
-                let word = slab.cell(index).word_place();
-                word.write(Word::vacant(slab.generation_step()));
+                let cell = CellPtr::<T>::new(slab.cells.add(index * CellPtr::<T>::SIZE));
+                (cell.stamp()).write(Word::vacant(slab.generation_step()));
             }
         }
         Ok(slab)
@@ -366,7 +367,7 @@ impl<T> SharedSlab<T> {
             return u64::MAX >> low_bits;
         }
         // SAFETY: every caller has an index below the capacity (`block-of-cells`).
-        let word = |index| unsafe { self.cell(index).word() };
+        let word = |index| unsafe { self.slot(index) }.word();
         let used = (0..self.capacity()).map(|index| word(index).used_generations(low_bits));
         used.max().unwrap_or(0)
     }

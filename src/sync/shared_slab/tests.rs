@@ -112,7 +112,7 @@ fn readers_past_the_most_are_refused() {
     // As if so many guards had been forgotten.
     let word = {
         // SAFETY: the slab has one slot, of index 0.
-        let place = unsafe { slab.cell(0).word_place() };
+        let place = unsafe { slab.slot(0).cell().stamp() };
         // SAFETY: a `Word` is one atomic.
         unsafe { place.cast::<crate::raw::atomic::AtomicU64>().as_ref() }
     };
@@ -173,10 +173,10 @@ fn cells_of_every_size_and_alignment_are_laid_out() {
         let slab = SharedSlab::<T>::with_capacity(1);
         // SAFETY: the slab has one slot, of index 0.
         unsafe {
-            let cell = slab.cell(0);
+            let cell = slab.slot(0).cell();
             let start = cell.start().addr().get();
             let value = cell.value().addr().get() - start;
-            let word = cell.word_place().addr().get() - start;
+            let word = cell.stamp().addr().get() - start;
             (value, word, CellPtr::<T>::SIZE)
         }
     }

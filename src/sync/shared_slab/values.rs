@@ -3,9 +3,10 @@
 //! When a value is dropped in place or moved out, its cell is freed or retired.
 
 use alloc::sync::Arc;
+use core::mem::ManuallyDrop;
 
 use super::SharedSlab;
-use super::cell::{CellPtr, Removal, SharedKey};
+use super::cell::{CellPtr, Removal, SharedKey, Slot};
 use super::guard::{SharedRef, refused};
 use crate::error::{AccessError, AllocError, FullError};
 use crate::raw::atomic::Ordering;
@@ -47,17 +48,9 @@ impl<T> SharedSlab<T> {
     #[inline]
     #[doc(alias("create", "push", "emplace"))]
     pub fn insert(&self, value: T) -> Result<SharedKey, FullError<T>> {
-        let Some(index) = self.free.take() else {
-            return Err(FullError(value));
-        };
-        // SAFETY: taken from the map, so below the capacity (`block-of-cells`), without a value
-        // (`free-without-value`), and ours until it is published (`live-without-vacant`).
-        unsafe {
-            let cell = self.cell(index);
-            let generation = cell.word().vacant_generation();
-            cell.value().write(value);
-            cell.word().publish(generation);
-            Ok(SharedKey::new(generation, index))
+        match self.take_vacant() {
+            Some(vacant) => Ok(vacant.fill(value)),
+            None => Err(FullError(value)),
         }
     }
 
@@ -91,26 +84,13 @@ impl<T> SharedSlab<T> {
     where
         F: FnOnce(SharedKey) -> T,
     {
-        let Some(index) = self.free.take() else {
+        let Some(vacant) = self.take_vacant() else {
             return Err(AllocError::Full {
                 capacity: self.capacity(),
             });
         };
-        // SAFETY: as in `insert`; if `f` unwinds, it is still without a value.
-        unsafe {
-            let cell = self.cell(index);
-            let generation = cell.word().vacant_generation();
-            let key = SharedKey::new(generation, index);
-            let taken = Taken {
-                slab: self,
-                index,
-                generation,
-            };
-            cell.value().write(f(key));
-            core::mem::forget(taken);
-            cell.word().publish(generation);
-            Ok(key)
-        }
+        let value = f(vacant.key());
+        Ok(vacant.fill(value))
     }
 
     // Access by key: guards, or a plain reference if nothing else has the slab.
@@ -166,11 +146,10 @@ impl<T> SharedSlab<T> {
     /// ```
     #[inline]
     pub fn try_get(&self, key: SharedKey) -> Result<SharedRef<T, &SharedSlab<T>>, AccessError> {
-        let (cell, generation) = self.locate(key).ok_or(AccessError::Missing)?;
-        // SAFETY: allocated as long as the slab is (`block-of-cells`).
-        unsafe { cell.word().begin_read(generation)? };
+        let (slot, generation) = self.locate(key).ok_or(AccessError::Missing)?;
+        slot.word().begin_read(generation)?;
         // SAFETY: `begin_read` has counted the reader that the guard is (`guard-counted`).
-        Ok(unsafe { SharedRef::new(self, cell) })
+        Ok(unsafe { SharedRef::new(self, slot.cell()) })
     }
 
     /// Borrows the value at a key with a guard that owns an `Arc` of the slab, for threads and
@@ -225,9 +204,8 @@ impl<T> SharedSlab<T> {
     #[must_use]
     #[doc(alias = "contains")]
     pub fn contains_key(&self, key: SharedKey) -> bool {
-        // SAFETY: allocated as long as the slab is (`block-of-cells`).
         self.locate(key)
-            .is_some_and(|(cell, generation)| unsafe { cell.word().has(generation) })
+            .is_some_and(|(slot, generation)| slot.word().has(generation))
     }
 
     /// Borrows the value at a key mutably. O(1).
@@ -245,10 +223,10 @@ impl<T> SharedSlab<T> {
     #[inline]
     #[must_use]
     pub fn get_mut(&mut self, key: SharedKey) -> Option<&mut T> {
-        let (cell, generation) = self.locate(key)?;
+        let (slot, generation) = self.locate(key)?;
         // SAFETY: the value exists, and with the slab it is borrowed exclusively: guards that are
         // still counted were forgotten, and cannot be used.
-        unsafe { (cell.word().has(generation)).then(|| cell.value().as_mut()) }
+        (slot.word().has(generation)).then(|| unsafe { slot.value().as_mut() })
     }
 
     // Removal: by key, moved out, or all of them.
@@ -275,16 +253,15 @@ impl<T> SharedSlab<T> {
     #[inline]
     #[doc(alias("free", "erase"))]
     pub fn remove(&self, key: SharedKey) -> bool {
-        let Some((cell, generation)) = self.locate(key) else {
+        let Some((slot, generation)) = self.locate(key) else {
             return false;
         };
-        // SAFETY: allocated as long as the slab is (`block-of-cells`).
-        match unsafe { cell.word().remove(generation) } {
+        match slot.word().remove(generation) {
             Removal::Missing => false,
             Removal::Deferred => true,
             Removal::Claimed => {
                 // SAFETY: `remove` has claimed the end of the value (`readers-keep-value`).
-                unsafe { self.end(self.index(key), generation) };
+                unsafe { Claimed::new(self, slot, self.index(key), generation) }.drop_value();
                 true
             }
         }
@@ -341,16 +318,10 @@ impl<T> SharedSlab<T> {
     /// ```
     #[inline]
     pub fn try_take(&self, key: SharedKey) -> Result<T, AccessError> {
-        let (cell, generation) = self.locate(key).ok_or(AccessError::Missing)?;
-        // SAFETY: allocated as long as the slab is (`block-of-cells`); if its end is claimed, the
-        // value exists and has no other owner (`live-without-vacant`, `readers-keep-value`), and is
-        // moved out before the cell is freed.
-        unsafe {
-            cell.word().take(generation)?;
-            let value = cell.value().read();
-            self.free(self.index(key), generation);
-            Ok(value)
-        }
+        let (slot, generation) = self.locate(key).ok_or(AccessError::Missing)?;
+        slot.word().take(generation)?;
+        // SAFETY: `take` has claimed the end of the value (`readers-keep-value`).
+        Ok(unsafe { Claimed::new(self, slot, self.index(key), generation) }.take())
     }
 
     /// Drops the values that guards have [retired](super::SharedRef::retire), and returns their
@@ -405,7 +376,7 @@ impl<T> SharedSlab<T> {
             };
             // SAFETY: below the capacity, and the claim to the end of its value went with it
             // (`given-back-once`).
-            unsafe { self.end_removed(self.cell(index)) };
+            unsafe { self.end_removed(self.slot(index)) };
         }
         most
     }
@@ -443,11 +414,11 @@ impl<T> SharedSlab<T> {
     /// # Safety
     ///
     /// `index` is below the capacity.
-    #[inline(always)]
-    pub(super) unsafe fn cell(&self, index: usize) -> CellPtr<T> {
-        // SAFETY: the index is below the capacity (precondition), so within the block
-        // (`block-of-cells`).
-        CellPtr::new(unsafe { self.cells.add(index * CellPtr::<T>::SIZE) })
+    #[inline]
+    pub(super) unsafe fn slot(&self, index: usize) -> Slot<'_, T> {
+        // SAFETY: the index is below the capacity (precondition), so within the block, and the
+        // block stays as long as the slab (`block-of-cells`, `slot-allocated`).
+        unsafe { Slot::new(CellPtr::new(self.cells.add(index * CellPtr::<T>::SIZE))) }
     }
 
     #[inline(always)]
@@ -462,11 +433,11 @@ impl<T> SharedSlab<T> {
 
     /// The cell of a key, and the generation in the key; `None` if the index is too large.
     #[inline(always)]
-    fn locate(&self, key: SharedKey) -> Option<(CellPtr<T>, u64)> {
+    fn locate(&self, key: SharedKey) -> Option<(Slot<'_, T>, u64)> {
         let index = self.index(key);
         // SAFETY: `index` is below the capacity where this runs.
         (index < self.capacity())
-            .then(|| (unsafe { self.cell(index) }, key.into_raw() & !self.mask))
+            .then(|| (unsafe { self.slot(index) }, key.into_raw() & !self.mask))
     }
 
     /// The difference between a generation and the next one.
@@ -475,84 +446,31 @@ impl<T> SharedSlab<T> {
         self.mask + 1
     }
 
-    /// Frees a cell, or retires it.
-    ///
-    /// # Safety
-    ///
-    /// The caller has the cell: it took the cell, or claimed the end of its value, which has this
-    /// generation. The value is gone.
-    #[inline(always)]
-    unsafe fn free(&self, index: usize, generation: u64) {
-        // SAFETY: the caller's cell, so below the capacity.
-        let word = unsafe { self.cell(index).word() };
-        match generation.checked_add(self.generation_step()) {
-            Some(next) => {
-                word.vacate(next);
-                // SAFETY: the caller's cell, which came from the map.
-                unsafe { self.free.give(index) };
-            }
-            // SAFETY: the caller has the cell, and its value of this generation is gone
-            // (precondition).
-            None => unsafe { self.retire_or_wrap(index, generation) },
-        }
-    }
-
-    /// Retires a cell that had its last generation, or starts again at the first one.
-    ///
-    /// # Safety
-    ///
-    /// The conditions of [`free`](Self::free).
-    #[cold]
-    unsafe fn retire_or_wrap(&self, index: usize, last: u64) {
-        // SAFETY: the caller's cell, so below the capacity.
-        let word = unsafe { self.cell(index).word() };
-        if self.wraps {
-            word.vacate(self.generation_step());
-            // SAFETY: the caller's cell, which came from the map.
-            unsafe { self.free.give(index) };
-        } else {
-            word.vacate(last);
-            // Relaxed: only statistics.
-            self.retired.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Drops a value, and frees its cell even if that unwinds.
-    ///
-    /// # Safety
-    ///
-    /// The caller has claimed the end of the value in this cell, which has this generation.
-    #[inline(always)]
-    unsafe fn end(&self, index: usize, generation: u64) {
-        if core::mem::needs_drop::<T>() {
-            let taken = Taken {
-                slab: self,
-                index,
-                generation,
-            };
-            // SAFETY: claimed, so the value exists and has no other owner (`live-without-vacant`,
-            // `readers-keep-value`), and in reach of no thread while its destructor runs
-            // (`cell-state-known`).
-            unsafe { self.cell(index).value().drop_in_place() };
-            core::mem::forget(taken);
-        }
-        // SAFETY: the end of the value was claimed (precondition), and it is dropped.
-        unsafe { self.free(index, generation) };
+    /// Takes a cell from the map.
+    #[inline]
+    fn take_vacant(&self) -> Option<Vacant<'_, T>> {
+        let index = self.free.take()?;
+        // SAFETY: taken from the map, so below the capacity (`block-of-cells`).
+        let slot = unsafe { self.slot(index) };
+        Some(Vacant {
+            slab: self,
+            slot,
+            index,
+            generation: slot.word().vacant_generation(),
+        })
     }
 
     /// Subtracts a reader; drops the value if it was removed and this was its last reader.
     ///
     /// # Safety
     ///
-    /// A reader of the value in this cell, which is in this slab, was counted, and is subtracted
-    /// once.
+    /// A reader of the value in this cell of this slab was counted, and is subtracted once.
     #[inline(always)]
-    pub(super) unsafe fn end_read(&self, cell: CellPtr<T>) {
-        // SAFETY: allocated as long as the slab is (`block-of-cells`).
-        if unsafe { cell.word().end_read() } {
+    pub(super) unsafe fn end_read(&self, slot: Slot<'_, T>) {
+        if slot.word().end_read() {
             // SAFETY: `end_read` said that this was the last reader of a removed value, whose end
             // it has claimed (`readers-keep-value`).
-            unsafe { self.end_removed(cell) };
+            unsafe { self.end_removed(slot) };
         }
     }
 
@@ -563,26 +481,45 @@ impl<T> SharedSlab<T> {
     ///
     /// The conditions of [`end_read`](Self::end_read).
     #[inline]
-    pub(super) unsafe fn end_read_undropped(&self, cell: CellPtr<T>) {
-        // SAFETY: allocated as long as the slab is (`block-of-cells`).
-        if unsafe { cell.word().end_read() } {
+    pub(super) unsafe fn end_read_undropped(&self, slot: Slot<'_, T>) {
+        if slot.word().end_read() {
             // SAFETY: `end_read` said that this was the last reader of a removed value, whose end
             // it has claimed, once (`readers-keep-value`): the cell is not in the map
             // (`given-back-once`).
-            unsafe { self.given_back.give(self.index_of(cell)) };
+            unsafe { self.given_back.give(self.index_of(slot.cell())) };
         }
     }
 
+    /// Drops a removed value, and frees its cell.
+    ///
     /// # Safety
     ///
-    /// The conditions of [`end`](Self::end).
+    /// The caller has claimed the end of the value in this cell of this slab.
     #[cold]
     #[inline(never)]
-    unsafe fn end_removed(&self, cell: CellPtr<T>) {
+    unsafe fn end_removed(&self, slot: Slot<'_, T>) {
+        let generation = slot.word().generation(self.mask);
         // SAFETY: the end of the value in the cell was claimed (precondition).
-        unsafe {
-            let generation = cell.word().generation(self.mask);
-            self.end(self.index_of(cell), generation);
+        unsafe { Claimed::new(self, slot, self.index_of(slot.cell()), generation) }.drop_value();
+    }
+
+    /// Retires a cell that had its last generation, or starts again at the first one.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the cell, as in `vacant-alone`.
+    #[cold]
+    unsafe fn retire_or_wrap(&self, index: usize, last: u64) {
+        // SAFETY: the caller's cell, so below the capacity.
+        let word = unsafe { self.slot(index) }.word();
+        if self.wraps {
+            word.vacate(self.generation_step());
+            // SAFETY: the caller's cell, which came from the map (`vacant-alone`).
+            unsafe { self.free.give(index) };
+        } else {
+            word.vacate(last);
+            // Relaxed: only statistics.
+            self.retired.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -592,24 +529,118 @@ impl<T> SharedSlab<T> {
     pub fn age(&mut self, index: usize) {
         assert!(index < self.capacity());
         // SAFETY: by the assertion below the capacity (`block-of-cells`).
-        let word = unsafe { self.cell(index).word() };
+        let word = unsafe { self.slot(index) }.word();
         assert!(!word.has_any(), "the slot is in use");
         word.vacate(!self.mask);
     }
 }
 
-/// A cell that the caller has; it is freed when user code unwinds.
-struct Taken<'a, T> {
+/// A cell of a slab that this thread has, without a value. Dropping it frees the cell, also when
+/// user code unwinds.
+///
+/// # Invariants
+///
+/// * `vacant-alone`: this thread alone has the cell: it took the cell from the map
+///   (`free-without-value`), or claimed the end of its value, which is gone (`live-without-vacant`).
+///   The next value has, or the last one had, this generation.
+struct Vacant<'a, T> {
     slab: &'a SharedSlab<T>,
+    slot: Slot<'a, T>,
     index: usize,
     generation: u64,
 }
 
-impl<T> Drop for Taken<'_, T> {
+impl<T> Vacant<'_, T> {
+    #[inline]
+    fn key(&self) -> SharedKey {
+        SharedKey::new(self.generation, self.index)
+    }
+
+    /// Puts a value in, which other threads can find from now on.
+    #[inline]
+    fn fill(self, value: T) -> SharedKey {
+        // SAFETY: without a value, and this thread's until it is published (`vacant-alone`).
+        unsafe { self.slot.value().write(value) };
+        self.slot.word().publish(self.generation);
+        let key = self.key();
+        core::mem::forget(self);
+        key
+    }
+
+    /// Frees the cell, or retires it.
+    #[inline]
+    fn free(self) {
+        ManuallyDrop::new(self).give();
+    }
+
+    /// Gives the cell to the map, or retires it. Called once, as the last.
+    #[inline]
+    fn give(&self) {
+        match self.generation.checked_add(self.slab.generation_step()) {
+            Some(next) => {
+                self.slot.word().vacate(next);
+                // SAFETY: this thread's cell, which came from the map (`vacant-alone`).
+                unsafe { self.slab.free.give(self.index) };
+            }
+            // SAFETY: this thread has the cell (`vacant-alone`).
+            None => unsafe { self.slab.retire_or_wrap(self.index, self.generation) },
+        }
+    }
+}
+
+impl<T> Drop for Vacant<'_, T> {
     #[cold]
     fn drop(&mut self) {
-        // SAFETY: made by the thread that has the cell; the value is gone, or was never made.
-        unsafe { self.slab.free(self.index, self.generation) };
+        self.give();
+    }
+}
+
+/// A cell of a slab whose value this thread drops or moves out.
+///
+/// # Invariants
+///
+/// * `claimed-value`: the cell has a value. This thread has claimed its end, so it has no other
+///   owner, and is in reach of no thread (`readers-keep-value`, `cell-state-known`).
+struct Claimed<'a, T>(Vacant<'a, T>);
+
+impl<'a, T> Claimed<'a, T> {
+    /// # Safety
+    ///
+    /// The caller has claimed the end of the value in this cell of this slab, which has this index
+    /// and this generation.
+    #[inline(always)]
+    unsafe fn new(
+        slab: &'a SharedSlab<T>,
+        slot: Slot<'a, T>,
+        index: usize,
+        generation: u64,
+    ) -> Self {
+        Claimed(Vacant {
+            slab,
+            slot,
+            index,
+            generation,
+        })
+    }
+
+    /// Drops the value, and frees its cell even if that unwinds.
+    #[inline]
+    fn drop_value(self) {
+        let Claimed(vacant) = self;
+        // SAFETY: the value exists, and is dropped once (`claimed-value`).
+        unsafe { vacant.slot.value().drop_in_place() };
+        vacant.free();
+    }
+
+    /// Moves the value out, and frees its cell.
+    #[inline(always)]
+    fn take(self) -> T {
+        let Claimed(vacant) = self;
+        // SAFETY: the value exists, and is moved out once, before its cell is freed
+        // (`claimed-value`).
+        let value = unsafe { vacant.slot.value().read() };
+        vacant.free();
+        value
     }
 }
 
@@ -624,13 +655,12 @@ impl<T> Clearing<'_, T> {
         while self.next < self.slab.capacity() {
             let index = self.next;
             self.next += 1;
-            // SAFETY: below the capacity; exclusively borrowed, so that a value that exists has no
-            // readers except forgotten ones, and no other code drops it.
-            unsafe {
-                let word = self.slab.cell(index).word();
-                if word.has_any() {
-                    self.slab.end(index, word.generation(self.slab.mask));
-                }
+            // SAFETY: `index` is below the capacity, by the condition of the loop.
+            let slot = unsafe { self.slab.slot(index) };
+            if slot.word().has_any() {
+                // SAFETY: the slab is borrowed exclusively, so that the value has no readers except
+                // forgotten ones, and no other code drops it.
+                unsafe { self.slab.end_removed(slot) };
             }
         }
     }

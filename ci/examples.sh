@@ -11,7 +11,7 @@ for example in examples/*.rs; do
     echo "== $name"
     cargo run --quiet "${features[@]}" --example "$name"
 done
-cargo test --quiet --package threads --package server --package audio --package registered
+cargo test --quiet --package threads --package server --package audio --package registered --package gateway
 for name in audio registered; do
     echo "== $name"
     cargo run --quiet --package "$name"

@@ -22,4 +22,4 @@ if [ -n "${FLATSLAB_WEEKLY:-}" ]; then
 fi
 cargo "+$version" check --package order_flow --package engine_trial --package order_book \
     --package engine_record --package feed --package exchange --package public_benchmark \
-    --package threads --package server --package audio --package registered --all-targets
+    --package gateway --package threads --package server --package audio --package registered --all-targets

@@ -4,6 +4,9 @@
 use core::fmt;
 use core::ops::{Bound, Index, IndexMut, RangeBounds};
 
+#[cfg(feature = "serde")]
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use super::entry::Entry;
 use super::sorted_map::SortedMap;
 use super::tree_walk::Range;
@@ -330,6 +333,40 @@ impl<K: Ord + Copy, V, I: SlabKey> IndexMut<I> for SortedSlab<K, V, I> {
 impl<K: Ord + Copy + fmt::Debug, V: fmt::Debug, I: SlabKey> fmt::Debug for SortedSlab<K, V, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+/// Serializes the values with their sort keys, as the slab that they are in; so each keeps its slot
+/// key.
+#[cfg(feature = "serde")]
+impl<K, V, I> Serialize for SortedSlab<K, V, I>
+where
+    K: Ord + Copy + Serialize,
+    V: Serialize,
+    I: SlabKey,
+{
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.values.serialize(serializer)
+    }
+}
+
+/// Deserializes the values, and orders them. Returns an error if two of them have the same sort key.
+#[cfg(feature = "serde")]
+impl<'de, K, V, I> Deserialize<'de> for SortedSlab<K, V, I>
+where
+    K: Ord + Copy + Deserialize<'de>,
+    V: Deserialize<'de>,
+    I: SlabKey,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let values = KeySlab::<(K, V), I>::deserialize(deserializer)?;
+        let order: SortedMap<K, I> = values.iter().map(|(key, value)| (value.0, key)).collect();
+        if order.len() < values.len() {
+            return Err(serde::de::Error::custom(
+                "two values have the same sort key",
+            ));
+        }
+        Ok(SortedSlab { order, values })
     }
 }
 

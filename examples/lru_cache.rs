@@ -1,6 +1,6 @@
-//! An LRU cache: a map from ids to keys, and the entries in a bounded slab,
-//! linked from the most recently used one to the least recently used one. A hit, an insertion
-//! and an eviction are O(1), and the entries never move or allocate.
+//! An LRU cache: a bounded slab with the entries, an index that finds an entry by its id, and a list
+//! from the most recently used entry to the least recently used one. A hit, an insertion and an
+//! eviction are O(1), and nothing moves or allocates after construction.
 //!
 //! ```text
 //! cargo run --release --example lru_cache
@@ -10,98 +10,75 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
-use flatslab::{BoundedKeySlab, FullError, Key};
+use flatslab::collections::{Indexed, InsertIdError, KeyIndex, Links, List};
+use flatslab::{BoundedKeySlab, Key, linked};
 
 struct Node {
     id: u64,
     value: u64,
-    /// `Key::NONE` ends the list. No slab has a value there, so `get_mut` says
-    /// `None` at an end, and no link needs an `Option`.
-    newer: Key,
-    older: Key,
+    used: Links,
+}
+
+linked!(impl Linked<Key, Key> for Node { used });
+
+impl Indexed<u64> for Node {
+    fn id(&self) -> &u64 {
+        &self.id
+    }
 }
 
 struct LruCache {
-    keys: HashMap<u64, Key>,
     nodes: BoundedKeySlab<Node>,
-    newest: Key,
-    oldest: Key,
+    by_id: KeyIndex<u64>,
+    by_use: List,
 }
 
 impl LruCache {
     fn with_capacity(capacity: usize) -> Self {
         LruCache {
-            keys: HashMap::with_capacity(capacity),
             nodes: BoundedKeySlab::with_capacity(capacity),
-            newest: Key::NONE,
-            oldest: Key::NONE,
+            by_id: KeyIndex::with_capacity(capacity),
+            by_use: List::new(Key::from_raw(0)),
         }
-    }
-
-    fn unlink(&mut self, key: Key) {
-        let Node { newer, older, .. } = self.nodes[key];
-        match self.nodes.get_mut(newer) {
-            Some(node) => node.older = older,
-            None => self.newest = older,
-        }
-        match self.nodes.get_mut(older) {
-            Some(node) => node.newer = newer,
-            None => self.oldest = newer,
-        }
-    }
-
-    fn link_as_newest(&mut self, key: Key) {
-        let older = std::mem::replace(&mut self.newest, key);
-        match self.nodes.get_mut(older) {
-            Some(node) => node.newer = key,
-            None => self.oldest = key,
-        }
-        let node = &mut self.nodes[key];
-        (node.newer, node.older) = (Key::NONE, older);
     }
 
     fn evict(&mut self) -> Option<(u64, u64)> {
-        let key = self.oldest;
-        let id = self.nodes.get(key)?.id;
-        self.unlink(key);
-        self.keys.remove(&id);
-        Some((id, self.nodes.remove(key).value))
+        let oldest = self.by_use.last()?;
+        self.by_id.forget(&self.nodes, oldest);
+        let node = self.by_use.pop_back(&mut self.nodes)?;
+        Some((node.id, node.value))
     }
 
     /// The value of this id, which is the newest from then on.
-    fn get(&mut self, id: u64) -> Option<u64> {
-        let key = *self.keys.get(&id)?;
-        if key != self.newest {
-            self.unlink(key);
-            self.link_as_newest(key);
-        }
-        Some(self.nodes[key].value)
+    fn get(&mut self, id: u64) -> Option<&mut u64> {
+        let key = self.by_id.get(&self.nodes, &id)?;
+        let moved = self.by_use.move_to_front(&mut self.nodes, key);
+        moved.expect("every node is in the list");
+        Some(&mut self.nodes[key].value)
     }
 
     /// Puts a value in, as the newest. Returns what had to go for it: the value
     /// that the id had, or the oldest if the cache was full.
     fn insert(&mut self, id: u64, value: u64) -> Option<(u64, u64)> {
-        if let Some(old) = self.get(id) {
-            // `get` made it the newest.
-            self.nodes[self.newest].value = value;
-            return Some((id, old));
+        if let Some(there) = self.get(id) {
+            return Some((id, std::mem::replace(there, value)));
         }
-        let full = self.nodes.free_slots() == 0;
-        let evicted = if full { self.evict() } else { None };
-        let node = Node {
-            id,
-            value,
-            newer: Key::NONE,
-            older: Key::NONE,
+        let evicted = if self.nodes.is_full() {
+            self.evict()
+        } else {
+            None
         };
-        match self.nodes.insert(node) {
+        let used = Links::new();
+        match self.by_id.insert(&mut self.nodes, Node { id, value, used }) {
             Ok(key) => {
-                self.keys.insert(id, key);
-                self.link_as_newest(key);
+                let linked = self.by_use.link_front(&mut self.nodes, key);
+                linked.expect("a new node is in no list");
                 evicted
             }
             // Only a cache of capacity 0 is full after an eviction.
-            Err(FullError(node)) => Some((node.id, node.value)),
+            Err(InsertIdError::Full(node) | InsertIdError::Taken(node)) => {
+                Some((node.id, node.value))
+            }
         }
     }
 }
@@ -203,7 +180,7 @@ mod tests {
                 let at = model.iter().position(|entry| entry.0 == id);
                 let old = at.map(|at| model.remove(at));
                 if step % 3 > 0 {
-                    assert_eq!(cache.get(id), old.map(|old| old.1));
+                    assert_eq!(cache.get(id).copied(), old.map(|old| old.1));
                     model.splice(0..0, old);
                     continue;
                 }
@@ -212,17 +189,11 @@ mod tests {
                 assert_eq!(cache.insert(id, step), old.or(evicted));
             }
             assert_eq!(
-                (cache.nodes.len(), cache.keys.len()),
+                (cache.nodes.len(), cache.by_id.len()),
                 (model.len(), model.len())
             );
-
-            let (mut newer, mut key) = (Key::NONE, cache.newest);
-            for entry in &model {
-                let node = &cache.nodes[key];
-                assert_eq!((node.id, node.value, node.newer), (entry.0, entry.1, newer));
-                (newer, key) = (key, node.older);
-            }
-            assert_eq!((newer, key), (cache.oldest, Key::NONE));
+            let order = cache.by_use.iter(&cache.nodes);
+            assert!(order.map(|(_, node)| (node.id, node.value)).eq(model));
         }
     }
 }

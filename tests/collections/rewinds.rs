@@ -110,7 +110,7 @@ fn a_tree_is_rewound_with_its_nodes() {
     let leaves = CheckpointSlab::new();
     let mut nodes = Nodes::from_stores(leaves, CheckpointSlab::new());
     let mut tree = Tree::new();
-    for _ in 0..steps() / 200 {
+    for _ in 0..(steps() / 200).max(2) {
         for _ in 0..random(60) {
             tree.insert(&mut nodes, random(2000), random(10));
         }

@@ -18,8 +18,9 @@ mod arenas;
 #[cfg(not(each_run))]
 mod bytes;
 #[cfg(not(each_run))]
-mod epoch;
+mod collections;
 #[cfg(not(each_run))]
+mod epoch;
 mod failing;
 mod meddling;
 #[cfg(not(each_run))]

@@ -1,0 +1,143 @@
+//! Collections by key whose memory is refused, and what they allocate.
+
+use std::collections::BTreeMap;
+
+use flatslab::collections::{
+    AddError, Heap, Indexed, KeyIndex, Links, List, Nodes, SortedMap, SortedSlab, Tree,
+};
+use flatslab::{BoundedKeySlab, Key, linked};
+
+use crate::common::amount;
+use crate::failing::each_failure;
+use crate::{allocations, with_fuse, without_leak};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Order {
+    id: u64,
+    links: Links,
+}
+
+linked!(impl Linked<Key, Key> for Order { links });
+
+impl Indexed<u64> for Order {
+    fn id(&self) -> &u64 {
+        &self.id
+    }
+}
+
+fn order(id: u64) -> Order {
+    Order {
+        id,
+        links: Links::new(),
+    }
+}
+
+#[test]
+fn construction_that_is_refused_leaks_nothing() {
+    assert_eq!(each_failure(|| Heap::<u64>::try_with_capacity(100)), 2);
+    assert_eq!(each_failure(|| KeyIndex::<u64>::try_with_capacity(100)), 1);
+    let builder = SortedMap::<u64, u64>::builder().capacity(100);
+    assert_eq!(each_failure(|| builder.clone().try_build()), 2);
+    let reserved = || {
+        let mut slab = SortedSlab::<u64, u64>::new();
+        slab.try_reserve(100).map(|()| slab)
+    };
+    assert_eq!(each_failure(reserved), 3);
+}
+
+#[test]
+fn a_heap_that_is_refused_more_memory_is_what_it_was() {
+    without_leak(|| {
+        let mut heap = Heap::with_capacity(4);
+        for raw in 0..4 {
+            heap.push(Key::from_raw(raw), raw).unwrap();
+        }
+        for fuse in 0..2 {
+            assert!(with_fuse(fuse, || heap.try_grow(100)).is_err());
+            assert!(heap.push(Key::from_raw(4), 4).is_err());
+            assert!(heap.is_ordered());
+        }
+        heap.try_grow(100).unwrap();
+        heap.push(Key::from_raw(4), 4).unwrap();
+        let popped: Vec<u32> = std::iter::from_fn(|| heap.pop()).map(|it| it.0).collect();
+        assert_eq!(popped, [0, 1, 2, 3, 4]);
+    });
+}
+
+#[test]
+fn an_index_that_is_refused_memory_goes_on_with_the_table_that_it_has() {
+    let count = amount(2000, 60);
+    without_leak(|| {
+        let mut slab = BoundedKeySlab::with_capacity(count as usize);
+        let keys: Vec<Key> = (0..count)
+            .map(|id| slab.insert(order(id)).unwrap())
+            .collect();
+        let mut index = KeyIndex::<u64>::builder().growing().build();
+        let mut refusals = 0;
+        for (at, key) in keys.iter().enumerate() {
+            // Refused as long as the table has room without it.
+            match with_fuse(0, || index.add(&slab, *key)) {
+                Ok(()) => {}
+                Err(AddError::NoMemory(_)) => {
+                    refusals += 1;
+                    assert_eq!(index.get(&slab, &(at as u64)), None);
+                    index.add(&slab, *key).unwrap();
+                }
+                Err(error) => panic!("{error}"),
+            }
+            assert_eq!(index.len(), at + 1);
+        }
+        assert!(refusals > 1, "{refusals}");
+        assert_eq!(index.stale(&slab), 0);
+        assert!((0..count).all(|id| index.get(&slab, &id) == Some(keys[id as usize])));
+    });
+}
+
+#[test]
+fn a_tree_that_is_refused_a_node_is_what_it_was() {
+    let count = amount(3000, 100);
+    without_leak(|| {
+        let (mut nodes, mut tree) = (Nodes::new(), Tree::new());
+        let mut model = BTreeMap::new();
+        let mut refusals = 0;
+        for step in 0..count {
+            let key = step * 7919 % 10_007;
+            let mut fuse = 0;
+            while with_fuse(fuse, || tree.try_insert(&mut nodes, key, step)).is_err() {
+                assert!(!tree.contains(&nodes, &key));
+                assert_eq!(tree.len(), model.len());
+                refusals += 1;
+                fuse += 1;
+            }
+            model.insert(key, step);
+        }
+        assert!(refusals > 2 && tree.iter(&nodes).eq(&model));
+    });
+}
+
+#[test]
+fn nothing_is_allocated_after_construction() {
+    let mut orders = BoundedKeySlab::with_capacity(100);
+    let mut index = KeyIndex::<u64>::with_capacity(100);
+    let mut heap = Heap::with_capacity(100);
+    let mut levels = SortedSlab::<u64, u64>::with_capacity(100);
+    let mut list = List::new(Key::from_raw(0));
+    let requests = allocations(|| {
+        for step in 0..amount(20_000, 300) {
+            if orders.len() == 50 {
+                let oldest = list.first().unwrap();
+                assert!(index.forget(&orders, oldest) && heap.remove(oldest).is_some());
+                list.pop_front(&mut orders).unwrap();
+            }
+            let key = index.insert(&mut orders, order(step)).unwrap();
+            list.link_back(&mut orders, key).unwrap();
+            heap.push(key, step * 31 % 64).unwrap();
+            levels.insert(step * 31 % 100, step);
+            if step % 3 == 0 {
+                levels.pop_first();
+            }
+            assert_eq!(list.iter(&orders).count(), orders.len());
+        }
+    });
+    assert_eq!(requests, 0);
+}

@@ -9,7 +9,7 @@ use flatslab_benches::arguments::Arguments;
 use flatslab_benches::record::Record;
 
 /// The benches, and the features with which each is built.
-const BENCHES: [(&str, &str); 17] = [
+const BENCHES: [(&str, &str); 18] = [
     ("cycles", ""),
     ("growth", "allocators"),
     ("malloc", "allocators"),

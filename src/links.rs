@@ -143,7 +143,7 @@ pub trait Linked<K = Key, O = Key> {
 }
 
 /// Says which field of a type has the [links](crate::collections::Links) for one type of list, by
-/// implementing [`Linked`].
+/// implementing [`Linked`]. For a generic type, implement the trait by hand.
 ///
 /// # Examples
 ///

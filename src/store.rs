@@ -9,7 +9,7 @@ use crate::raw::memory;
 
 /// A slab whose values are reached by key, through plain references.
 ///
-/// All key slabs are stores, and so is a mutable reference to one. In a [`LoggedSlab`], and in a
+/// All key slabs are stores, and so is a mutable reference to one; a shared reference is none. In a [`LoggedSlab`], and in a
 /// [`CheckpointSlab`], every change is logged first, so a collection is rewound with its values.
 /// The methods of this trait are those of the slab with the same names; those of a slab that logs
 /// abort if memory for its log is refused, and
@@ -51,6 +51,9 @@ pub trait Store {
     /// there is no value. O(1).
     fn get_at(&self, index: usize) -> Option<(Self::Key, &Self::Value)>;
 
+    /// Returns the number of slots that were used at some time: no value is in another slot. O(1).
+    fn used_slots(&self) -> usize;
+
     /// Inserts a value, and borrows it.
     ///
     /// # Errors
@@ -88,6 +91,10 @@ macro_rules! store {
         #[inline(always)]
         fn get_at(&self, index: usize) -> Option<(K, &T)> {
             PlainSlab::get_at(self, index)
+        }
+
+        fn used_slots(&self) -> usize {
+            PlainSlab::used_slots(self)
         }
 
         #[inline(always)]
@@ -143,6 +150,10 @@ impl<S: Store + ?Sized> Store for &mut S {
     #[inline(always)]
     fn get_at(&self, index: usize) -> Option<(S::Key, &S::Value)> {
         (**self).get_at(index)
+    }
+
+    fn used_slots(&self) -> usize {
+        (**self).used_slots()
     }
 
     #[inline(always)]

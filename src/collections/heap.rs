@@ -34,8 +34,9 @@ const NOWHERE: u32 = u32::MAX;
 /// and given another priority.
 ///
 /// The heap is independent of the slab that has the values. It holds each key at most once, with a
-/// priority that is `Copy`, such as a deadline or a pair of a price and a sequence number. For the
-/// largest first use [`core::cmp::Reverse`]. Keys of equal priority come in no particular order.
+/// priority that is `Copy` and `Ord`, such as a deadline or a pair of a price and a sequence number; of
+/// a float that is not negative, `to_bits` has its order. For the largest first use
+/// [`core::cmp::Reverse`]. Keys of equal priority come in no particular order.
 ///
 /// # Capacity
 ///

@@ -49,7 +49,8 @@ use crate::store::Store;
 
 /// A value that contains its id.
 ///
-/// A type may have several ids, of different types. The id of a value in a [`KeyIndex`] must not
+/// A type may have several ids, of different types. An id is looked up by a reference to it, so the id
+/// of a `String` is a `str`. The id of a value in a [`KeyIndex`] must not
 /// change: take the key out before, and add it again. If it does change, or the implementation
 /// returns another id each time, the index does not find the value; nothing worse happens.
 ///
@@ -523,7 +524,8 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
     /// Creates an index with a hasher of your choice, for the keys of this many slots.
     ///
     /// The first bits of a hash choose the group, and the bits after them tell entries apart. A hasher
-    /// that does not mix its input makes all operations slow, up to O(n), and changes no answer.
+    /// that does not mix its input makes all operations slow, up to O(n), and changes no answer. Such an
+    /// index does not grow, and its other options are the defaults.
     ///
     /// # Panics
     ///

@@ -182,7 +182,8 @@ pub(super) fn broken<K: SlabKey, O: SlabKey>(list: &List<K, O>, key: K) -> ! {
 }
 
 impl<K: SlabKey, O: SlabKey> List<K, O> {
-    /// Creates an empty list with this owner.
+    /// Creates an empty list with this owner, without which there is no list: so `Default` is not
+    /// implemented.
     ///
     /// With [`SlabKey::NONE`] as the owner no value can be added, because the links of a value in no
     /// list have that owner.
@@ -588,7 +589,8 @@ impl<K: SlabKey, O: SlabKey> List<K, O> {
         Ok(())
     }
 
-    /// Moves a value of this list to the end of another list of the same slab. O(1).
+    /// Moves a value of this list to the end of another list of the same slab. O(1). If both lists are
+    /// in one slab, `get_disjoint_mut` borrows their owners.
     ///
     /// # Errors
     ///

@@ -26,14 +26,29 @@
 //!
 //! The module has no unsafe code. A stale key, a value that was removed while it was linked, another
 //! slab, an old copy, a comparison or a hash that panics or lies: the answer is an error, a panic
-//! before anything has changed, or a wrong result; it is never undefined behaviour, and never changes
-//! another list or tree. Nothing has to be called before a collection is dropped.
+//! before anything has changed, or a wrong result. It is never undefined behaviour, and it does not
+//! change another list or tree; the pages of [`List`] and [`Nodes::from_stores`] say what tells them
+//! apart. Nothing has to be called before a collection is dropped.
 //!
 //! # Rewinds and snapshots
 //!
-//! [`List`] and [`Tree`] are plain data beside the values and nodes, and are restored with them: by a
-//! rewind of a group, and by serde. A [`Heap`] and a [`KeyIndex`] are tables of their own, and are
-//! built again, in O(n), by [`KeyIndex::rebuild`] and by pushing the keys.
+//! [`List`] and [`Tree`] are plain data beside the values and nodes, and are rewound with them, in a
+//! group. Lists and their links have serde, and so have [`SortedMap`] and [`SortedSlab`]; of a `Tree`
+//! write the entries. A [`Heap`] and a [`KeyIndex`] are tables of their own, and are built again, in
+//! O(n), by [`KeyIndex::rebuild`] and by pushing the keys.
+//!
+//! # What leaves the slab
+//!
+//! | method | the value |
+//! |---|---|
+//! | `List::remove`, `pop_front`, `pop_back`, `clear`, `retain`; `KeyIndex::remove` | leaves the slab too |
+//! | `List::unlink`, `unlink_front`, `unlink_all`; `KeyIndex::forget`, `clear`; all of `Heap` | stays in the slab |
+//!
+//! To remove a value that is in several collections, first [`forget`](KeyIndex::forget) it in each
+//! index, remove its key from each heap and unlink it from all lists but one; then
+//! [`List::remove`], or the slab's `remove`, frees the slot. A value that contains its own key, such
+//! as the owner of a list, is inserted by the slab's `vacant_entry`, and then
+//! [added](KeyIndex::add) to an index.
 //!
 //! # Examples
 //!

@@ -179,8 +179,9 @@ impl<K> fmt::Debug for Inner<K> {
 /// The nodes of any number of [`Tree`]s: their common memory, and their common bound.
 ///
 /// The nodes are values of two stores: [`KeySlab`]s, unless others are
-/// [given](Self::from_stores). With [`BoundedKeySlab`]s nothing is allocated later, and with
-/// [`CheckpointSlab`]s trees are rewound.
+/// [given](Self::from_stores). With [`BoundedKeySlab`]s nothing is allocated later. Stores that log
+/// their changes are rewound: rewind both of them, and what contains the trees, to checkpoints of the
+/// same moment, or use a [`SlabGroup`](crate::key_slab::SlabGroup) of all of them.
 ///
 /// # Memory
 ///
@@ -261,8 +262,20 @@ fn needed(entries: usize) -> (usize, usize) {
     (leaves, leaves / (INNER / 2 - 1) + MOST_LEVELS)
 }
 
-impl<K, V, L, I> Nodes<K, V, L, I> {
+impl<K, V, L, I> Nodes<K, V, L, I>
+where
+    L: Store<Key = Key, Value = Leaf<K, V>>,
+    I: Store<Key = Key, Value = Inner<K>>,
+{
     /// Creates nodes in stores of your choice, which are used for nothing else.
+    ///
+    /// The stores may have nodes: of trees that were saved with them, or of other `Nodes` over the same
+    /// stores. The numbers by which nodes are told apart go on after the largest one that is there. So
+    /// do not use a copy of a tree from before that was cleared since: a new tree may have its number.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots) of the leaves.
     ///
     /// # Examples
     ///
@@ -280,16 +293,45 @@ impl<K, V, L, I> Nodes<K, V, L, I> {
     /// }
     /// assert!(tree.try_insert(&mut nodes, 15, ()).is_err());
     /// ```
+    ///
+    /// Trees that are rewound with what contains them, in a group:
+    ///
+    /// ```
+    /// use flatslab::collections::{Inner, Leaf, Nodes, Tree};
+    /// use flatslab::{KeySlab, key_slab::SlabGroup};
+    ///
+    /// let trees: KeySlab<Tree<u64, u64>> = KeySlab::new();
+    /// let (leaves, inners) = (KeySlab::<Leaf<u64, u64>>::new(), KeySlab::<Inner<u64>>::new());
+    /// let mut group = SlabGroup::from((trees, leaves, inners));
+    ///
+    /// let (trees, leaves, inners) = group.parts_mut();
+    /// let key = trees.insert(Tree::new());
+    /// trees[key].insert(&mut Nodes::from_stores(leaves, inners), 7, 1);
+    /// let checkpoint = group.checkpoint();
+    ///
+    /// let (trees, leaves, inners) = group.parts_mut();
+    /// let mut nodes = Nodes::from_stores(leaves, inners);
+    /// trees[key].insert(&mut nodes, 8, 2);
+    /// trees[key].remove(&mut nodes, &7);
+    ///
+    /// group.rewind(checkpoint);
+    /// let (trees, leaves, inners) = group.parts_mut();
+    /// assert!(trees[key].iter(&Nodes::from_stores(leaves, inners)).eq([(&7, &1)]));
+    /// ```
     #[must_use]
-    pub const fn from_stores(leaves: L, inners: I) -> Self {
+    pub fn from_stores(leaves: L, inners: I) -> Self {
+        let trees = (0..leaves.used_slots()).filter_map(|at| leaves.get_at(at));
+        let newest = trees.map(|(_, leaf)| leaf.entries.tree.get()).max();
         Nodes {
+            newest: newest.unwrap_or(0),
             leaves,
             inners,
-            newest: 0,
             entries: PhantomData,
         }
     }
+}
 
+impl<K, V, L, I> Nodes<K, V, L, I> {
     /// Borrows the store of the leaves.
     #[must_use]
     pub const fn leaves(&self) -> &L {

@@ -40,8 +40,8 @@ const FEW_CHILDREN: usize = INNER / 4;
 /// of them have one memory, and one bound. [`SortedMap`](super::SortedMap) is one tree that owns its
 /// nodes.
 ///
-/// The tree is plain data, which is copied, saved and rewound with the value that contains it. Each
-/// node has the number of its tree. So a tree that is used with other nodes, or an old copy of a
+/// The tree is plain data, which is copied and rewound with the value that contains it. Keys are
+/// distinct: for several values under one key, use pairs of the key and a number. Each node has the number of its tree. So a tree that is used with other nodes, or an old copy of a
 /// tree, does not change another tree: the operation panics when it meets such a node, or answers
 /// wrongly.
 ///

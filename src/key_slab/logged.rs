@@ -290,6 +290,33 @@ impl<T: Copy, K: SlabKey> LoggedSlab<T, K> {
         }
         self.slab.insert(value)
     }
+
+    /// Returns the entry of the slot that the next insertion fills, for a value that contains its own
+    /// key.
+    ///
+    /// # Panics
+    ///
+    /// Panics or aborts where [`insert`](Self::insert) does, where
+    /// [`try_vacant_entry`](Self::try_vacant_entry) returns an error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{Key, key_slab::CheckpointSlab};
+    ///
+    /// let mut slab = CheckpointSlab::<Key>::new();
+    /// let entry = slab.vacant_entry();
+    /// let key = entry.key();
+    /// assert_eq!(*entry.insert(key), key);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn vacant_entry(&mut self) -> VacantEntry<'_, T, K, Growable> {
+        match self.try_vacant_entry() {
+            Ok(entry) => entry,
+            Err(error) => memory::fail(error),
+        }
+    }
 }
 
 impl<T: Copy, K: SlabKey, S: Storage> LoggedSlab<T, K, S> {

@@ -25,7 +25,8 @@ const IMPORTS: [(&str, &[&str]); 11] = [
 
 /// Features and crates that comments and documents name: they look like invariants.
 const NO_INVARIANTS: &str = "allocator-api2 crossbeam-channel crossbeam-epoch crossbeam-queue \
-                             go-slab intrusive-collections nexus-slab os-memory priority-queue \
+                             go-slab intrusive-collections nexus-collections nexus-slab \
+                             os-memory priority-queue \
                              sharded-slab temporal-slab";
 
 /// Those of the benches are not in the package.

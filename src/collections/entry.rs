@@ -124,7 +124,7 @@ where
     #[track_caller]
     pub fn remove(self) -> V {
         let place = self.place;
-        let (_, value) = place.tree.remove_here(place.nodes, place.leaf, place.at);
+        let ((_, value), _) = place.tree.remove_here(place.nodes, place.leaf, place.at);
         value
     }
 }

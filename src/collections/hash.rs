@@ -1,5 +1,6 @@
 //! `IdState`: the hash of a [`KeyIndex`](super::KeyIndex) unless a program chooses another.
 
+use core::fmt;
 use core::hash::{BuildHasher, Hasher};
 
 /// The first digits of π, as in many ciphers: numbers without a structure.
@@ -22,7 +23,7 @@ const DIGITS: [u64; 2] = [0x2437_0734_4a40_9382, 0x2299_f31d_0082_efa9];
 /// let state = IdState::new();
 /// assert_eq!(state.hash_one(7_u64), state.hash_one(7_u64));
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct IdState {
     seed: u64,
 }
@@ -61,9 +62,22 @@ impl BuildHasher for IdState {
 }
 
 /// The hasher of an [`IdState`].
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct IdHasher {
     state: u64,
+}
+
+/// Prints no seed.
+impl fmt::Debug for IdState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IdState").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for IdHasher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IdHasher").finish_non_exhaustive()
+    }
 }
 
 /// The two halves of the product, folded into one: every bit of the factors takes part in every bit
@@ -124,8 +138,10 @@ impl Hasher for IdHasher {
         self.write_u64(word as u64);
     }
 
+    /// Multiplied once more: the first bits of the sum that was folded do not depend on all bits of an
+    /// id whose low bits are zeros.
     #[inline(always)]
     fn finish(&self) -> u64 {
-        self.state
+        self.state.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 }

@@ -58,8 +58,8 @@ const NOWHERE: u32 = u32::MAX;
 ///
 /// # If a comparison panics
 ///
-/// No key is lost or there twice, and the order of the keys may be wrong. The same holds if the order
-/// of priorities is inconsistent.
+/// No key is there twice, none is lost but one that the call was to remove, and the order of the keys
+/// may be wrong. The same holds if the order of priorities is inconsistent.
 ///
 /// # Examples
 ///

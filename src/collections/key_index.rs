@@ -52,7 +52,8 @@ use crate::store::Store;
 /// A type may have several ids, of different types. An id is looked up by a reference to it, so the id
 /// of a `String` is a `str`. The id of a value in a [`KeyIndex`] must not
 /// change: take the key out before, and add it again. If it does change, or the implementation
-/// returns another id each time, the index does not find the value; nothing worse happens.
+/// returns another id each time, the index does not find the value, and may no longer find others,
+/// until it is [rebuilt](KeyIndex::rebuild).
 ///
 /// # Examples
 ///
@@ -427,8 +428,7 @@ impl Table {
         look: impl Fn(usize) -> Option<R>,
     ) -> Option<(Place, R)> {
         let mut passed = u64::MAX >> 1 >> (63 - 8 * (at + 1));
-        // Not for ever, although the overflow of all groups may count entries.
-        for _ in 0..=self.count {
+        loop {
             let entries = self.groups.get(group)?;
             let mut matching = entries.matching(mark.tag) & !passed;
             while matching != 0 {
@@ -443,8 +443,11 @@ impl Table {
                 return None;
             }
             (group, passed) = (self.after(group), 0);
+            // The overflow of all groups may count entries.
+            if group == home {
+                return None;
+            }
         }
-        None
     }
 
     /// Adds an entry, for which there is room.
@@ -461,7 +464,7 @@ impl Table {
                 let at = Group::at(free);
                 entries.slots[at] = mark.bits | slot as u32;
                 entries.tags |= u64::from(mark.tag) << (8 * at);
-                entries.tags += u64::from(group != home) << 48;
+                entries.tags += u64::from(group != home && entries.guests() < 7) << 48;
                 return;
             }
             entries.note_refused();
@@ -476,7 +479,10 @@ impl Table {
         self.groups[group].tags &= !(0xff << (8 * at));
         self.len -= 1;
         if group != home {
-            self.groups[group].tags -= 1 << 48;
+            // A hasher that lies has said another home before.
+            if self.groups[group].guests() > 0 {
+                self.groups[group].tags -= 1 << 48;
+            }
             let mut refused = home;
             while refused != group {
                 self.groups[refused].forget_refused();
@@ -652,6 +658,11 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
     /// # Errors
     ///
     /// Returns the value if another one has its id, or if the slab or the index is full.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the hasher or the comparison of ids does. If the hasher does so while the index grows,
+    /// the value stays in the slab, and is not in the index.
     #[inline]
     pub fn insert<S>(
         &mut self,
@@ -696,10 +707,11 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
     {
         let id = store.get(key).ok_or(AddError::Missing)?.id();
         let hash = self.hasher.hash_one(id);
-        match self.find_key(store, hash, id) {
-            Some((_, there)) if there == key => return Ok(()),
-            Some((_, there)) => return Err(AddError::Taken(there)),
-            None => {}
+        if let Some((_, there)) = self.find_key(store, hash, id) {
+            return match there == key || self.find_slot(hash, key.index()).is_some() {
+                true => Ok(()),
+                false => Err(AddError::Taken(there)),
+            };
         }
         self.make_room(store, key.index())?;
         self.table.insert(hash, key.index());

@@ -55,7 +55,9 @@ use crate::store::Store;
 /// is in another list or in none, it returns an error and changes nothing. It panics, and changes
 /// nothing, if a neighbour is not linked to the value: because a value was removed from the slab
 /// while it was linked, because the store is not the one with this list's values, or because an old
-/// copy of the list is used. A walk ends after [`len`](Self::len) values, and panics at a value that
+/// copy of the list is used. Lists are told apart by their owners: if owners in several slabs have the
+/// same key, such as the first level of each of several books, a mistake between their stores is not
+/// noticed. There, use keys that differ. A walk ends after [`len`](Self::len) values, and panics at a value that
 /// is not in this list.
 ///
 /// # Cost
@@ -432,10 +434,9 @@ impl<K: SlabKey, O: SlabKey> List<K, O> {
     where
         S: ?Sized + Store<Key = K, Value: Linked<K, O>>,
     {
-        let links = self.links_mut(store, key)?;
-        let (previous, next) = (links.previous, links.next);
-        links.owner = O::NONE;
+        let &Links { previous, next, .. } = self.links(store, key)?;
         self.detach(store, key, previous, next);
+        self.write_links(store, key, |links| *links = Links::new());
         Ok(())
     }
 
@@ -506,7 +507,7 @@ impl<K: SlabKey, O: SlabKey> List<K, O> {
         S: ?Sized + Store<Key = K, Value: Linked<K, O>>,
     {
         let first = self.detach_first(store)?;
-        store.get_mut(first)?.links_mut().owner = O::NONE;
+        *store.get_mut(first)?.links_mut() = Links::new();
         Some(first)
     }
 
@@ -523,7 +524,7 @@ impl<K: SlabKey, O: SlabKey> List<K, O> {
         S: ?Sized + Store<Key = K, Value: Linked<K, O>>,
     {
         let last = self.detach_last(store)?;
-        store.get_mut(last)?.links_mut().owner = O::NONE;
+        *store.get_mut(last)?.links_mut() = Links::new();
         Some(last)
     }
 
@@ -900,7 +901,7 @@ impl<K: SlabKey, O: SlabKey> List<K, O> {
         S: ?Sized + Store<Key = K, Value: Linked<K, O>>,
     {
         let mut value = store.try_remove(key)?;
-        value.links_mut().owner = O::NONE;
+        *value.links_mut() = Links::new();
         Some(value)
     }
 
@@ -970,7 +971,7 @@ impl<K: SlabKey, O: SlabKey> List<K, O> {
         S: ?Sized + Store<Key = K, Value: Linked<K, O>>,
     {
         let owner = self.owner;
-        if owner == O::NONE {
+        if owner == O::NONE || self.len == u32::MAX {
             return false;
         }
         match store.get_mut(previous).map(Linked::links_mut) {
@@ -1050,9 +1051,6 @@ impl<K: SlabKey, O: SlabKey> List<K, O> {
     where
         S: ?Sized + Store<Key = K, Value: Linked<K, O>>,
     {
-        let owner = self.owner;
-        // `unlink` has changed it already.
-        self.write_links(store, key, |links| links.owner = owner);
         if let Some(previous) = previous {
             self.write_next(store, previous, key);
         }

@@ -188,8 +188,8 @@ impl<K> fmt::Debug for Inner<K> {
 /// With keys and values of 8 bytes, a node has 256 bytes; a leaf has up to 15 entries, and an inner
 /// node up to 20 children. Leaves that are filled in ascending order are full. If keys are inserted
 /// in any order, leaves are two thirds full, and at least half full. A removal merges a leaf that has
-/// fewer than 4 entries left with a neighbour, if both fit in one. So in the worst case, after
-/// removals that leave 1 and 4 entries of every two leaves, a tree of n entries has 2 n / 5 leaves.
+/// fewer than 4 entries left with a neighbour, if both fit in one. In the worst case, after removals
+/// that leave one entry and then four of neighbours, a tree of n entries has n / 2 leaves.
 ///
 /// # Examples
 ///
@@ -224,8 +224,8 @@ impl<K: Ord + Copy, V: Copy> Nodes<K, V> {
         }
     }
 
-    /// Creates nodes with memory, allocated now, for trees of this many entries that were inserted
-    /// in any order, if no more entries were removed than are there.
+    /// Creates nodes with memory, allocated now, for trees of this many entries that are inserted in
+    /// any order. Removals leave leaves of fewer entries, so later insertions may need more.
     ///
     /// # Panics
     ///

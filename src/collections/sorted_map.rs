@@ -60,7 +60,7 @@ impl<K: Ord + Copy, V: Copy> SortedMap<K, V> {
     }
 
     /// Creates a map with memory, allocated now, for this many entries that are inserted in any
-    /// order, if no more entries were removed than are there.
+    /// order. Removals leave [leaves of fewer entries](Nodes#memory), so later insertions may need more.
     ///
     /// # Panics
     ///

@@ -43,7 +43,8 @@ const FEW_CHILDREN: usize = INNER / 4;
 /// The tree is plain data, which is copied and rewound with the value that contains it. Keys are
 /// distinct: for several values under one key, use pairs of the key and a number. Each node has the number of its tree. So a tree that is used with other nodes, or an old copy of a
 /// tree, does not change another tree: the operation panics when it meets such a node, or answers
-/// wrongly.
+/// wrongly. Each [`Nodes`] counts from 1, so trees of two `Nodes` may have the same number, and are
+/// then not told apart.
 ///
 /// Dropping a tree leaves its nodes. [`clear`](Self::clear) frees them, and so does
 /// [`Nodes::free_tree`].
@@ -99,6 +100,16 @@ pub(super) fn wrong() -> ! {
         "a node of the tree is not there: it was used with other nodes, or it is an old copy, or \
          the order of its keys is inconsistent"
     )
+}
+
+/// One entry less. An old copy of a tree may count more of them than there are.
+#[inline(always)]
+#[track_caller]
+fn one_less(len: u32) -> u32 {
+    match len.checked_sub(1) {
+        Some(len) => len,
+        None => wrong(),
+    }
 }
 
 impl<K, V> Tree<K, V> {
@@ -274,12 +285,12 @@ impl<K: Ord + Copy, V: Copy> Tree<K, V> {
         let leaf = self.leaf_mut(nodes, at)?;
         let place = leaf.find(key).ok()?;
         if leaf.entries.len() > FEW_ENTRIES + 1 {
-            self.len -= 1;
+            self.len = one_less(self.len);
             return Some(leaf.entries.remove(place).1);
         }
         // Its comparisons come before the change.
         let path = self.path_again(nodes, key, at);
-        let (_, value) = self.remove_at(nodes, &path, at, place);
+        let ((_, value), _) = self.remove_at(nodes, &path, at, place);
         Some(value)
     }
 
@@ -295,11 +306,11 @@ impl<K: Ord + Copy, V: Copy> Tree<K, V> {
         let at = self.first;
         let leaf = self.leaf_mut(nodes, at)?;
         if leaf.entries.len() > 1 {
-            self.len -= 1;
+            self.len = one_less(self.len);
             return Some(leaf.entries.remove(0));
         }
-        let path = self.edge(nodes, |_| 0);
-        Some(self.remove_at(nodes, &path, at, 0))
+        let path = self.edge(nodes, at, |_| 0);
+        Some(self.remove_at(nodes, &path, at, 0).0)
     }
 
     /// Removes the largest key, and returns it with its value. Returns `None` if there is none. O(1)
@@ -315,11 +326,11 @@ impl<K: Ord + Copy, V: Copy> Tree<K, V> {
         let leaf = self.leaf_mut(nodes, at)?;
         let len = leaf.entries.len();
         if len > 1 {
-            self.len -= 1;
+            self.len = one_less(self.len);
             return Some(leaf.entries.remove(len - 1));
         }
-        let path = self.edge(nodes, |len| len - 1);
-        Some(self.remove_at(nodes, &path, at, 0))
+        let path = self.edge(nodes, at, |len| len - 1);
+        Some(self.remove_at(nodes, &path, at, 0).0)
     }
 
     /// Returns the entry of a key, for what depends on whether it is there.
@@ -390,6 +401,7 @@ impl<K: Ord + Copy, V: Copy> Tree<K, V> {
             back: back.0,
             back_at: back.1,
             number: self.number,
+            left: self.len,
         }
     }
 
@@ -408,7 +420,9 @@ impl<K: Ord + Copy, V: Copy> Tree<K, V> {
         mut change: impl FnMut(&K, &mut V),
     ) {
         let (mut at, mut place) = self.first_in(nodes, range.start_bound());
+        let mut left = self.len + 1;
         while let Some(leaf) = self.leaf_mut(nodes, at) {
+            left = one_less(left);
             let len = leaf.entries.len();
             for place in place..len {
                 let key = &leaf.entries.keys[place];
@@ -675,8 +689,17 @@ impl<K: Ord + Copy, V: Copy> Tree<K, V> {
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn edge<N: NodeStore<K, V>>(&self, nodes: &N, which: impl Fn(usize) -> usize) -> Path {
-        self.path(nodes, |inner| which(inner.children.len())).0
+    fn edge<N: NodeStore<K, V>>(
+        &self,
+        nodes: &N,
+        leaf: Key,
+        which: impl Fn(usize) -> usize,
+    ) -> Path {
+        let (path, found) = self.path(nodes, |inner| which(inner.children.len()));
+        if found != leaf {
+            wrong()
+        }
+        path
     }
 
     #[track_caller]
@@ -885,7 +908,8 @@ impl<K: Ord + Copy, V: Copy> Tree<K, V> {
     }
 
     /// Removes an entry of a leaf. Merges the leaf with a neighbour if few are left, or frees it if
-    /// none is; then the same above.
+    /// none is; then the same above. Returns the entry, and the place of the next one, which may be the
+    /// end of a leaf.
     #[cold]
     #[inline(never)]
     #[track_caller]
@@ -895,19 +919,23 @@ impl<K: Ord + Copy, V: Copy> Tree<K, V> {
         path: &Path,
         at: Key,
         place: usize,
-    ) -> (K, V) {
+    ) -> ((K, V), (Key, usize)) {
         let Some(leaf) = self.leaf_mut(nodes, at) else {
             wrong()
         };
+        if place >= leaf.entries.len() {
+            wrong()
+        }
+        self.len = one_less(self.len);
         let entry = leaf.entries.remove(place);
         let len = leaf.entries.len();
-        self.len -= 1;
         let Some((&(parent, child), above)) = path.steps().split_last() else {
             if len == 0 {
                 nodes.remove_leaf(at);
                 *self = Tree::new();
+                return (entry, (Key::NONE, 0));
             }
-            return entry;
+            return (entry, (at, place));
         };
         let siblings = self.inner(nodes, parent).children;
         let is_leaf_with = |nodes: &N, other: usize| {
@@ -922,21 +950,39 @@ impl<K: Ord + Copy, V: Copy> Tree<K, V> {
         } else if child > 0 && is_leaf_with(nodes, child - 1) {
             child
         } else {
-            return entry;
+            return (entry, (at, place));
         };
-        self.free_leaf(nodes, siblings.values[gone], len > 0);
+        let (left, is_left) = match gone {
+            _ if len == 0 => (Key::NONE, false),
+            _ => (siblings.values[gone - 1], gone > child),
+        };
+        let next = match self.leaf(nodes, left) {
+            _ if is_left => (at, place),
+            Some(left_leaf) => (left, left_leaf.entries.len() + place),
+            None => (self.leaf(nodes, at).map_or(Key::NONE, |leaf| leaf.next), 0),
+        };
+        self.free_leaf(nodes, siblings.values[gone], left, len > 0);
         self.inner_mut(nodes, parent).children.remove(gone);
         self.merge_inners(nodes, above, parent);
-        entry
+        (entry, next)
     }
 
     /// Takes a leaf out of the chain, and frees it. Its entries are moved to the leaf before it, or it
     /// has none.
     #[track_caller]
-    fn free_leaf<N: NodeStore<K, V>>(&mut self, nodes: &mut N, at: Key, has_entries: bool) {
+    fn free_leaf<N: NodeStore<K, V>>(
+        &mut self,
+        nodes: &mut N,
+        at: Key,
+        before: Key,
+        has_entries: bool,
+    ) {
         let Some(&leaf) = self.leaf(nodes, at) else {
             wrong()
         };
+        if has_entries && leaf.previous != before {
+            wrong()
+        }
         match self.leaf_mut(nodes, leaf.previous) {
             Some(previous) => {
                 previous.next = leaf.next;
@@ -1030,20 +1076,20 @@ impl<K, V> fmt::Debug for Tree<K, V> {
 }
 
 impl<K: Ord + Copy, V: Copy> Tree<K, V> {
-    /// Removes the entry at a place.
+    /// Removes the entry at a place. Returns it, and the place of the next one.
     #[track_caller]
     pub(super) fn remove_here<N: NodeStore<K, V>>(
         &mut self,
         nodes: &mut N,
         at: Key,
         place: usize,
-    ) -> (K, V) {
+    ) -> ((K, V), (Key, usize)) {
         let Some(leaf) = self.leaf_mut(nodes, at) else {
             wrong()
         };
         if leaf.entries.len() > FEW_ENTRIES + 1 {
-            self.len -= 1;
-            return leaf.entries.remove(place);
+            self.len = one_less(self.len);
+            return (leaf.entries.remove(place), (at, place));
         }
         let key = leaf.entries.keys[place];
         let path = self.path_again(nodes, &key, at);

@@ -4,10 +4,9 @@
 use core::fmt;
 use core::iter::FusedIterator;
 use core::num::NonZeroU32;
-use core::ops::Bound;
 
 use super::nodes::{Leaf, NodeStore, Nodes};
-use super::tree::{FEW_ENTRIES, Tree, wrong};
+use super::tree::{Tree, wrong};
 use crate::key::Key;
 
 /// An iterator over entries in order, from [`Tree::range`] or
@@ -21,6 +20,8 @@ pub struct Range<'a, K, V, N = Nodes<K, V>> {
     /// The place after the last entry in `back`, or 0.
     pub(super) back_at: usize,
     pub(super) number: Option<NonZeroU32>,
+    /// No more leaves than entries.
+    pub(super) left: u32,
 }
 
 impl<'a, K, V, N> Range<'a, K, V, N>
@@ -36,6 +37,17 @@ where
             Some(leaf) if Some(leaf.entries.tree) == self.number => Some(leaf),
             None if at == Key::NONE => None,
             _ => wrong(),
+        }
+    }
+}
+
+impl<K, V, N> Range<'_, K, V, N> {
+    /// Counts a leaf: an old copy of a tree may have made a cycle of them.
+    #[track_caller]
+    fn count(&mut self) {
+        match self.left.checked_sub(1) {
+            Some(left) => self.left = left,
+            None => wrong(),
         }
     }
 }
@@ -63,6 +75,7 @@ where
             self.front = if is_last { None } else { self.leaf(leaf.next) };
             self.front_at = 0;
             leaf = self.front?;
+            self.count();
         }
     }
 }
@@ -90,6 +103,7 @@ where
                 self.leaf(leaf.previous)
             };
             leaf = self.back?;
+            self.count();
             self.back_at = leaf.entries.len();
         }
     }
@@ -181,13 +195,9 @@ where
     /// end. O(log n).
     #[track_caller]
     pub fn remove(&mut self) -> Option<(K, V)> {
-        let leaf = self.tree.leaf(self.nodes, self.leaf)?;
-        let stays = leaf.entries.len() > FEW_ENTRIES + 1;
-        let entry = self.tree.remove_here(self.nodes, self.leaf, self.at);
-        if !stays {
-            let bound = Bound::Excluded(&entry.0);
-            (self.leaf, self.at) = self.tree.first_in(self.nodes, bound);
-        }
+        self.tree.leaf(self.nodes, self.leaf)?;
+        let (entry, next) = self.tree.remove_here(self.nodes, self.leaf, self.at);
+        (self.leaf, self.at) = next;
         self.skip_end_of_leaf();
         Some(entry)
     }

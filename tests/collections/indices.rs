@@ -244,6 +244,45 @@ fn several_values_may_have_one_id() {
 }
 
 #[test]
+fn a_search_for_all_ends_if_every_group_was_full_at_some_time() {
+    for round in 0..crate::amount::amount(300, 3) {
+        seed(round + 1);
+        let mut slab = BoundedKeySlab::with_capacity(6 + random(30) as usize);
+        let builder = KeyIndex::<u64>::builder().capacity(slab.capacity());
+        let mut index = builder.max_load(85).build();
+        for _ in 0..200 {
+            let id = random(5);
+            match slab.insert(order(id)) {
+                Ok(key) if random(2) == 0 => index.add_another(&slab, key).unwrap(),
+                Ok(key) => drop(slab.remove(key)),
+                Err(_) => {}
+            }
+            for key in slab.keys().collect::<Vec<_>>() {
+                if one_in(6) {
+                    assert!(index.forget(&slab, key));
+                    slab.remove(key);
+                }
+            }
+            let all = index.get_all(&slab, &id).take(100).count();
+            assert_eq!(all, slab.values().filter(|it| it.id == id).count());
+        }
+    }
+}
+
+#[test]
+fn ids_whose_low_bits_are_zeros_are_spread() {
+    for shift in [0, 13, 32, 44, 47, 50] {
+        let state = IdState::new();
+        let mut groups = vec![0_u32; 4096];
+        for id in 0..4096_u64 {
+            groups[(state.hash_one(id << shift) >> 52) as usize] += 1;
+        }
+        // Random numbers have 7 or 8.
+        assert!(groups.iter().all(|count| *count < 20), "{shift}");
+    }
+}
+
+#[test]
 fn ids_may_be_borrowed_and_of_several_types() {
     struct Session {
         token: u64,

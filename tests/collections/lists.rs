@@ -338,3 +338,14 @@ fn a_list_and_its_values_are_saved_and_restored() {
     assert!(numbers.eq([2, 1, 3]));
     assert_eq!(slab[keys[0]].links.owner(), Some(list.owner()));
 }
+
+#[cfg(feature = "serde")]
+#[test]
+fn a_list_that_was_forged_to_be_full_takes_no_value() {
+    let mut slab = KeySlab::<Item<Key>>::new();
+    let bytes = postcard::to_allocvec(&(u32::MAX, u32::MAX, u32::MAX, 7_u32)).unwrap();
+    let mut list: List = postcard::from_bytes(&bytes).unwrap();
+    let message = crate::message_of(|| list.push_back(&mut slab, item(1))).unwrap();
+    assert!(message.contains("is not linked as the list"), "{message}");
+    assert!(slab.is_empty() && list.first().is_none());
+}

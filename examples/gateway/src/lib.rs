@@ -596,8 +596,8 @@ impl Gateway {
         let mut text = String::new();
         for (container, stats) in [("orders", orders), ("sessions", sessions)] {
             for (name, value) in stats.iter() {
-                let line = format_args!("gateway_{name}{{container=\"{container}\"}} {value}");
-                let _ = writeln!(text, "{line}");
+                let of = format!("{{container=\"{container}\"}}");
+                let _ = writeln!(text, "gateway_{name}{of} {value}");
             }
         }
         text + &format!("gateway_drop_copy_lost_total {lost}\n")

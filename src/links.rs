@@ -8,10 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::key::Key;
 use crate::key_slab::SlabKey;
 
-#[cfg(doc)]
-use crate::collections::List;
-
-/// The links of a value that can be in a [`List`]: a field of its type.
+/// The links of a value that can be in a [`List`](crate::collections::List): a field of its type.
 ///
 /// `K` is the key type of the slab that has the values, and `O` that of the list's owner: 12 bytes
 /// if both are [`Key`]s. A value that can be in several lists at the same time has a field for each

@@ -8,12 +8,43 @@ use super::tree::{Tree, wrong};
 use crate::error::FullError;
 use crate::key::Key;
 
+impl<K: Ord + Copy, V: Copy> Tree<K, V> {
+    /// Returns the entry of a key, for what depends on whether it is there.
+    ///
+    /// # Panics
+    ///
+    /// Panics where [`get`](Self::get) does.
+    #[inline]
+    #[track_caller]
+    pub fn entry<'a, N: NodeStore<K, V>>(
+        &'a mut self,
+        nodes: &'a mut N,
+        key: K,
+    ) -> Entry<'a, K, V, N> {
+        let leaf = self.leaf_of(nodes, &key);
+        let found = self
+            .leaf(nodes, leaf)
+            .map_or(Err(0), |leaf| leaf.find(&key));
+        let (Ok(at) | Err(at)) = found;
+        let place = EntryPlace {
+            tree: self,
+            nodes,
+            leaf,
+            at,
+        };
+        match found {
+            Ok(_) => Entry::Occupied(OccupiedEntry { place }),
+            Err(_) => Entry::Vacant(VacantEntry { place, key }),
+        }
+    }
+}
+
 /// The leaf and the place of an entry.
-pub(super) struct EntryPlace<'a, K, V, N> {
-    pub(super) tree: &'a mut Tree<K, V>,
-    pub(super) nodes: &'a mut N,
-    pub(super) leaf: Key,
-    pub(super) at: usize,
+struct EntryPlace<'a, K, V, N> {
+    tree: &'a mut Tree<K, V>,
+    nodes: &'a mut N,
+    leaf: Key,
+    at: usize,
 }
 
 /// The entry of a key, from [`Tree::entry`] or [`SortedMap::entry`](super::SortedMap::entry).
@@ -26,13 +57,13 @@ pub enum Entry<'a, K, V, N = Nodes<K, V>> {
 
 /// An entry whose key is there.
 pub struct OccupiedEntry<'a, K, V, N = Nodes<K, V>> {
-    pub(super) place: EntryPlace<'a, K, V, N>,
+    place: EntryPlace<'a, K, V, N>,
 }
 
 /// An entry whose key is not there.
 pub struct VacantEntry<'a, K, V, N = Nodes<K, V>> {
-    pub(super) place: EntryPlace<'a, K, V, N>,
-    pub(super) key: K,
+    place: EntryPlace<'a, K, V, N>,
+    key: K,
 }
 
 impl<'a, K, V, N> Entry<'a, K, V, N>

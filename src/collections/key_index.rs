@@ -1,32 +1,11 @@
 //! `KeyIndex`: finds a value of a slab by an id that the value contains.
 //!
-//! The ids stay in the values. The table of an index consists of groups of half a cache line, of six
-//! entries each. An entry is the number of a slot, with some bits of the id's hash in what is spare,
-//! and a *tag* of seven more bits. The tags of a group are in one word, and a search compares all of
-//! them in a few instructions, without a branch for each. It reads the value of an id that is there,
-//! and hardly ever another one.
-//!
-//! An entry is in the *home* group of its hash, or in one of the groups after it if that was full.
-//! A group counts the entries that were refused, its *overflow*: as long as there is none, a search
-//! ends there. When such an entry is removed, the groups that had refused it count one less. So there
-//! are no tombstones, no entry moves, and a removal runs no code of the user's.
-//!
-//! # Growth
-//!
-//! The product of the hash and the number of groups is, from its first bits on, the home group, the
-//! tag and the other bits. With twice as many groups the first bit of the tag becomes the last bit of
-//! the group, and so on. So entries move to a larger table without a look at their values, except
-//! those that are not in their home group: each group counts these, its *guests*.
+//! The ids stay in the values. `id_table.rs` has the table of an index, whose entries are the numbers of
+//! slots, each with some bits of the hash of its id.
 //!
 //! A growing index allocates its next table when three quarters of the slots are used, writes a few
 //! groups of it with each insertion, and moves a few groups of the old table with each insertion
 //! after it was replaced. So no insertion is O(n), unless the slots of the keys jump.
-//!
-//! # Invariants
-//!
-//! * `index-room`: a table has fewer entries than places.
-//! * `index-reachable`: every group from the home of an entry up to the one before the entry's has an
-//!   overflow that counts this entry, unless the hasher has lied, or the id has changed.
 
 use core::error::Error;
 use core::fmt;
@@ -36,13 +15,13 @@ use core::marker::PhantomData;
 use core::mem;
 
 use super::hash::IdState;
-use super::heap::{SlotError, check_slots};
+use super::heap::SlotError;
+use super::id_table::{Group, Place, Table};
 use crate::builder::{Build, Builder};
 use crate::error::{AllocError, BuildError, FullError};
 use crate::key::MAX_SLOTS;
 use crate::key_slab::SlabKey;
 use crate::memory::Pages;
-use crate::memory::array::Array;
 use crate::raw::memory;
 use crate::raw::source::Source;
 use crate::store::Store;
@@ -50,10 +29,10 @@ use crate::store::Store;
 /// A value that contains its id.
 ///
 /// A type may have several ids, of different types. An id is looked up by a reference to it, so the id
-/// of a `String` is a `str`. The id of a value in a [`KeyIndex`] must not
-/// change: take the key out before, and add it again. If it does change, or the implementation
-/// returns another id each time, the index does not find the value, and may no longer find others,
-/// until it is [rebuilt](KeyIndex::rebuild).
+/// of a `String` is a `str`. The id of a value in a [`KeyIndex`] must not change: take the key out
+/// before, and add it again. If it does change, or the implementation returns another id each time,
+/// the index does not find the value, and may no longer find others, until it is
+/// [rebuilt](KeyIndex::rebuild).
 ///
 /// # Examples
 ///
@@ -212,286 +191,6 @@ const FEWEST: usize = 16;
 /// The part of a table's places that is used at most, in percent, unless a program chooses another.
 const LOAD: usize = 45;
 
-/// Entries of a group.
-const ENTRIES: usize = 6;
-
-/// A bit in each byte that is a tag.
-const ONES: u64 = 0x0101_0101_0101;
-
-/// The first bit of each byte that is a tag: set if the place has an entry.
-const FIRSTS: u64 = ONES << 7;
-
-/// The overflow that says "many", and is never lowered.
-const MANY: u64 = u64::MAX >> 51;
-
-/// Six entries.
-#[derive(Clone, Copy)]
-#[repr(C, align(32))]
-struct Group {
-    /// Six bytes, each of which is 0, or a tag whose first bit is set; three bits for the guests; the
-    /// overflow.
-    tags: u64,
-    /// The numbers of the slots, and above them more bits of the hash.
-    slots: [u32; ENTRIES],
-}
-
-impl Group {
-    const EMPTY: Group = Group {
-        tags: 0,
-        slots: [0; ENTRIES],
-    };
-
-    /// A bit for each entry with this tag, and perhaps for one after it whose tag differs in the last
-    /// bit: the rest of the entry tells.
-    #[inline(always)]
-    fn matching(&self, tag: u8) -> u64 {
-        let differing = self.tags ^ (ONES * u64::from(tag));
-        differing.wrapping_sub(ONES) & !differing & FIRSTS
-    }
-
-    /// The place of the first bit of those that [`matching`](Self::matching) returns.
-    #[inline(always)]
-    fn at(bits: u64) -> usize {
-        (bits.trailing_zeros() / 8) as usize
-    }
-
-    /// The entries that there are.
-    fn entries(&self) -> impl Iterator<Item = usize> + use<> {
-        let tags = self.tags;
-        (0..ENTRIES).filter(move |at| tags >> (8 * at) & 0x80 != 0)
-    }
-
-    fn tag(&self, at: usize) -> u8 {
-        (self.tags >> (8 * at)) as u8
-    }
-
-    #[inline(always)]
-    fn guests(&self) -> u64 {
-        self.tags >> 48 & 7
-    }
-
-    #[inline(always)]
-    fn overflow(&self) -> u64 {
-        self.tags >> 51
-    }
-
-    fn note_refused(&mut self) {
-        if self.overflow() < MANY {
-            self.tags += 1 << 51;
-        }
-    }
-
-    fn forget_refused(&mut self) {
-        if (1..MANY).contains(&self.overflow()) {
-            self.tags -= 1 << 51;
-        }
-    }
-}
-
-/// A table of groups.
-struct Table {
-    groups: Array<Group>,
-    /// How many groups there are, once all are written.
-    count: usize,
-    /// The number of slots whose keys there is room for.
-    slots: usize,
-    /// The bits of an entry that are the number of its slot.
-    slot_mask: u32,
-    len: usize,
-}
-
-/// What an entry has of its hash.
-#[derive(Clone, Copy)]
-struct Mark {
-    tag: u8,
-    bits: u32,
-}
-
-impl Mark {
-    /// The slot of an entry if it has these bits.
-    #[inline(always)]
-    fn slot(self, entry: u32, slot_mask: u32) -> Option<usize> {
-        let slot = entry ^ self.bits;
-        (slot <= slot_mask).then_some(slot as usize)
-    }
-}
-
-/// The place of an entry: its group, and where it is in the group.
-#[derive(Clone, Copy)]
-struct Place {
-    group: usize,
-    at: usize,
-    home: usize,
-}
-
-impl Table {
-    /// A table for the keys of this many slots, none of whose groups is written.
-    fn try_new(slots: usize, groups: usize, source: &Source) -> Result<Self, AllocError> {
-        check_slots(slots)?;
-        Ok(Table {
-            groups: Array::try_untouched(groups, source)?,
-            count: groups,
-            slots,
-            slot_mask: (1 << (usize::BITS - slots.leading_zeros())) - 1,
-            len: 0,
-        })
-    }
-
-    /// The number of groups for the keys of this many slots.
-    fn groups(slots: usize, load: usize) -> usize {
-        let places = slots.min(MAX_SLOTS) as u64 * 100 / load as u64;
-        (places / ENTRIES as u64 + 1) as usize
-    }
-
-    /// The slot of an entry.
-    fn slot(&self, entries: &Group, at: usize) -> usize {
-        (entries.slots[at] & self.slot_mask) as usize
-    }
-
-    fn is_written(&self) -> bool {
-        self.groups.len() == self.count
-    }
-
-    /// Writes more groups.
-    fn write(&mut self, count: usize) {
-        let left = self.count - self.groups.len();
-        for _ in 0..count.min(left) {
-            self.groups.push(Group::EMPTY);
-        }
-    }
-
-    /// The home group of a hash, and what an entry has of it.
-    #[inline(always)]
-    fn home(&self, hash: u64) -> (usize, Mark) {
-        let product = u128::from(hash) * self.count as u128;
-        let mark = Mark {
-            tag: (product as u64 >> 57) as u8 | 0x80,
-            bits: (product as u64 >> 25) as u32 & !self.slot_mask,
-        };
-        ((product >> 64) as usize, mark)
-    }
-
-    /// A hash with the home and the mark of an entry that is in its home group: bits of its product
-    /// that are not known are 0, and those that a table of twice the size needs are.
-    fn hash_of_entry(&self, group: usize, at: usize) -> u64 {
-        let entries = &self.groups[group];
-        let rest = entries.slots[at] & !self.slot_mask;
-        let tag = u128::from(entries.tag(at) & 0x7f) << 57;
-        let product = (group as u128) << 64 | tag | u128::from(rest) << 25;
-        // Rounded up, so that its product with the number of groups begins with the same bits.
-        product.div_ceil(self.count as u128) as u64
-    }
-
-    #[inline(always)]
-    fn after(&self, group: usize) -> usize {
-        let next = group + 1;
-        if next < self.count { next } else { 0 }
-    }
-
-    /// The first entry with the mark of this hash for whose slot `look` returns something.
-    #[inline(always)]
-    fn find<R>(&self, hash: u64, look: impl Fn(usize) -> Option<R>) -> Option<(Place, R)> {
-        let (home, mark) = self.home(hash);
-        let entries = self.groups.get(home)?;
-        let mut matching = entries.matching(mark.tag);
-        while matching != 0 {
-            let at = Group::at(matching);
-            let slot = mark.slot(entries.slots[at], self.slot_mask);
-            if let Some(found) = slot.and_then(&look) {
-                let group = home;
-                return Some((Place { group, at, home }, found));
-            }
-            matching &= matching - 1;
-        }
-        if entries.overflow() == 0 {
-            return None;
-        }
-        self.find_after(home, mark, home, ENTRIES, look)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn find_in_old<R>(&self, hash: u64, look: impl Fn(usize) -> Option<R>) -> Option<(Found, R)> {
-        let (place, found) = self.find(hash, look)?;
-        Some((Found::InOld(place), found))
-    }
-
-    /// The first such entry after a place of a group.
-    #[cold]
-    #[inline(never)]
-    fn find_after<R>(
-        &self,
-        home: usize,
-        mark: Mark,
-        mut group: usize,
-        at: usize,
-        look: impl Fn(usize) -> Option<R>,
-    ) -> Option<(Place, R)> {
-        let mut passed = u64::MAX >> 1 >> (63 - 8 * (at + 1));
-        loop {
-            let entries = self.groups.get(group)?;
-            let mut matching = entries.matching(mark.tag) & !passed;
-            while matching != 0 {
-                let at = Group::at(matching);
-                let slot = mark.slot(entries.slots[at], self.slot_mask);
-                if let Some(found) = slot.and_then(&look) {
-                    return Some((Place { group, at, home }, found));
-                }
-                matching &= matching - 1;
-            }
-            if entries.overflow() == 0 {
-                return None;
-            }
-            (group, passed) = (self.after(group), 0);
-            // The overflow of all groups may count entries.
-            if group == home {
-                return None;
-            }
-        }
-    }
-
-    /// Adds an entry, for which there is room.
-    #[inline(always)]
-    fn insert(&mut self, hash: u64, slot: usize) {
-        assert!(self.len < ENTRIES * self.count, "index-room");
-        let (home, mark) = self.home(hash);
-        self.len += 1;
-        let mut group = home;
-        loop {
-            let entries = &mut self.groups[group];
-            let free = !entries.tags & FIRSTS;
-            if free != 0 {
-                let at = Group::at(free);
-                entries.slots[at] = mark.bits | slot as u32;
-                entries.tags |= u64::from(mark.tag) << (8 * at);
-                entries.tags += u64::from(group != home && entries.guests() < 7) << 48;
-                return;
-            }
-            entries.note_refused();
-            group = self.after(group);
-        }
-    }
-
-    /// Removes the entry of a place, and counts it out where it was refused (`index-reachable`).
-    #[inline(always)]
-    fn remove(&mut self, place: Place) {
-        let Place { group, at, home } = place;
-        self.groups[group].tags &= !(0xff << (8 * at));
-        self.len -= 1;
-        if group != home {
-            // A hasher that lies has said another home before.
-            if self.groups[group].guests() > 0 {
-                self.groups[group].tags -= 1 << 48;
-            }
-            let mut refused = home;
-            while refused != group {
-                self.groups[refused].forget_refused();
-                refused = self.after(refused);
-            }
-        }
-    }
-}
-
 impl<Id: ?Sized + Hash + Eq> KeyIndex<Id> {
     /// Creates an index for the keys of this many slots, whose memory is allocated and touched now.
     ///
@@ -520,7 +219,8 @@ impl<Id: ?Sized + Hash + Eq> KeyIndex<Id> {
         Self::try_new_in(options, IdState::new(), &Source::GLOBAL)
     }
 
-    /// Returns a builder: for an index that grows, for more buckets, and for memory from [`Pages`].
+    /// Returns a builder: for an index that grows, for a table with more free places, and for
+    /// memory from [`Pages`].
     pub const fn builder() -> Builder<Self> {
         Builder::new(KeyIndexOptions::NEW)
     }
@@ -661,8 +361,8 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
     ///
     /// # Panics
     ///
-    /// Panics if the hasher or the comparison of ids does. If the hasher does so while the index grows,
-    /// the value stays in the slab, and is not in the index.
+    /// Panics if the hasher or the comparison of ids does; the value is dropped then, and nothing else
+    /// has changed.
     #[inline]
     pub fn insert<S>(
         &mut self,
@@ -680,15 +380,16 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
             Ok((key, _)) => key,
             Err(FullError(value)) => return Err(InsertIdError::Full(value)),
         };
-        match self.make_room(store, key.index()) {
-            Ok(()) => {
-                self.table.insert(hash, key.index());
-                Ok(key)
-            }
-            Err(_) => match store.try_remove(key) {
-                Some(value) => Err(InsertIdError::Full(value)),
-                None => panic!("{key:?} has no value after its insertion"),
-            },
+        // Removes the value if the hasher panics, while entries move to a larger table.
+        let inserted = Inserted { store, key };
+        if self.make_room(inserted.store, key.index()).is_ok() {
+            self.table.insert(hash, key.index());
+            mem::forget(inserted);
+            return Ok(key);
+        }
+        match inserted.remove() {
+            Some(value) => Err(InsertIdError::Full(value)),
+            None => panic!("{key:?} has no value after its insertion"),
         }
     }
 
@@ -878,7 +579,7 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
             return Some((Found::Here(place), found));
         }
         match &self.growth {
-            Growth::Moves(old, _) => old.find_in_old(hash, look),
+            Growth::Moves(old, _) => find_in_old(old, hash, look),
             _ => None,
         }
     }
@@ -1024,6 +725,33 @@ where
 {
     let (_, value) = store.get_at(slot)?;
     Some(hasher.hash_one(value.id()))
+}
+
+/// A value that was inserted into a slab, and is removed again when this is dropped.
+struct Inserted<'a, S: ?Sized + Store> {
+    store: &'a mut S,
+    key: S::Key,
+}
+
+impl<S: ?Sized + Store> Inserted<'_, S> {
+    fn remove(self) -> Option<S::Value> {
+        let value = self.store.try_remove(self.key);
+        mem::forget(self);
+        value
+    }
+}
+
+impl<S: ?Sized + Store> Drop for Inserted<'_, S> {
+    fn drop(&mut self) {
+        self.store.try_remove(self.key);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn find_in_old<R>(old: &Table, hash: u64, look: impl Fn(usize) -> Option<R>) -> Option<(Found, R)> {
+    let (place, found) = old.find(hash, look)?;
+    Some((Found::InOld(place), found))
 }
 
 /// An entry of one of the tables.

@@ -24,7 +24,6 @@ use core::fmt;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::list_walk::{Cursor, ListIter};
 use crate::error::FullError;
 use crate::key::Key;
 use crate::key_slab::SlabKey;
@@ -715,8 +714,9 @@ impl<K: SlabKey, O: SlabKey> List<K, O> {
     where
         S: ?Sized + Store<Key = K, Value: Linked<K, O>>,
     {
+        let len = self.len;
         let mut cursor = self.cursor_front(store);
-        for _ in 0..cursor.list.len {
+        for _ in 0..len {
             match cursor.current() {
                 Some((key, value)) => {
                     if keep(key, value) {
@@ -753,69 +753,6 @@ impl<K: SlabKey, O: SlabKey> List<K, O> {
             change(key, value);
             key = next;
         }
-    }
-
-    /// Returns an iterator over the keys and values, from the first to the last. O(1), and O(1) for
-    /// each value.
-    ///
-    /// It panics at a value that is not in this list; [wrong keys](Self#wrong-keys) says when there
-    /// is one.
-    #[inline]
-    pub fn iter<'a, S>(&self, store: &'a S) -> ListIter<'a, S, O>
-    where
-        S: ?Sized + Store<Key = K, Value: Linked<K, O>>,
-    {
-        ListIter { store, list: *self }
-    }
-
-    /// Returns a cursor at the first value. O(1).
-    #[inline]
-    pub fn cursor_front<'a, S>(&'a mut self, store: &'a mut S) -> Cursor<'a, S, O>
-    where
-        S: ?Sized + Store<Key = K, Value: Linked<K, O>>,
-    {
-        let at = self.first;
-        Cursor {
-            list: self,
-            store,
-            at,
-        }
-    }
-
-    /// Returns a cursor at the last value. O(1).
-    #[inline]
-    pub fn cursor_back<'a, S>(&'a mut self, store: &'a mut S) -> Cursor<'a, S, O>
-    where
-        S: ?Sized + Store<Key = K, Value: Linked<K, O>>,
-    {
-        let at = self.last;
-        Cursor {
-            list: self,
-            store,
-            at,
-        }
-    }
-
-    /// Returns a cursor at the value with this key. O(1).
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if there is no value with this key, or it is not in this list.
-    #[inline]
-    pub fn cursor_at<'a, S>(
-        &'a mut self,
-        store: &'a mut S,
-        key: K,
-    ) -> Result<Cursor<'a, S, O>, LinkError>
-    where
-        S: ?Sized + Store<Key = K, Value: Linked<K, O>>,
-    {
-        self.links(store, key)?;
-        Ok(Cursor {
-            list: self,
-            store,
-            at: key,
-        })
     }
 
     /// Checks the links of all values. O(n) for n values.

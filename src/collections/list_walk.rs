@@ -3,17 +3,82 @@
 use core::fmt;
 use core::iter::FusedIterator;
 
-use super::list::{List, broken};
+use super::list::{LinkError, List, broken};
 use crate::error::FullError;
 use crate::key_slab::SlabKey;
 use crate::links::Linked;
 use crate::store::Store;
 
+impl<K: SlabKey, O: SlabKey> List<K, O> {
+    /// Returns an iterator over the keys and values, from the first to the last. O(1), and O(1) for
+    /// each value.
+    ///
+    /// It panics at a value that is not in this list; [wrong keys](Self#wrong-keys) says when there
+    /// is one.
+    #[inline]
+    pub fn iter<'a, S>(&self, store: &'a S) -> ListIter<'a, S, O>
+    where
+        S: ?Sized + Store<Key = K, Value: Linked<K, O>>,
+    {
+        ListIter { store, list: *self }
+    }
+
+    /// Returns a cursor at the first value. O(1).
+    #[inline]
+    pub fn cursor_front<'a, S>(&'a mut self, store: &'a mut S) -> Cursor<'a, S, O>
+    where
+        S: ?Sized + Store<Key = K, Value: Linked<K, O>>,
+    {
+        let at = self.first;
+        Cursor {
+            list: self,
+            store,
+            at,
+        }
+    }
+
+    /// Returns a cursor at the last value. O(1).
+    #[inline]
+    pub fn cursor_back<'a, S>(&'a mut self, store: &'a mut S) -> Cursor<'a, S, O>
+    where
+        S: ?Sized + Store<Key = K, Value: Linked<K, O>>,
+    {
+        let at = self.last;
+        Cursor {
+            list: self,
+            store,
+            at,
+        }
+    }
+
+    /// Returns a cursor at the value with this key. O(1).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is no value with this key, or it is not in this list.
+    #[inline]
+    pub fn cursor_at<'a, S>(
+        &'a mut self,
+        store: &'a mut S,
+        key: K,
+    ) -> Result<Cursor<'a, S, O>, LinkError>
+    where
+        S: ?Sized + Store<Key = K, Value: Linked<K, O>>,
+    {
+        self.links(store, key)?;
+        Ok(Cursor {
+            list: self,
+            store,
+            at: key,
+        })
+    }
+}
+
 /// An iterator over the keys and values of a [`List`].
 pub struct ListIter<'a, S: ?Sized + Store, O> {
-    pub(super) store: &'a S,
+    store: &'a S,
     /// What is left.
-    pub(super) list: List<S::Key, O>,
+    list: List<S::Key, O>,
 }
 
 impl<'a, S, O: SlabKey> ListIter<'a, S, O>
@@ -118,10 +183,10 @@ impl<S: ?Sized + Store, O: SlabKey> fmt::Debug for ListIter<'_, S, O> {
 /// # Ok::<(), flatslab::FullError<Job>>(())
 /// ```
 pub struct Cursor<'a, S: ?Sized + Store, O> {
-    pub(super) list: &'a mut List<S::Key, O>,
-    pub(super) store: &'a mut S,
+    list: &'a mut List<S::Key, O>,
+    store: &'a mut S,
     /// `NONE` at the end.
-    pub(super) at: S::Key,
+    at: S::Key,
 }
 
 impl<S, O: SlabKey> Cursor<'_, S, O>

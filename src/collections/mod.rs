@@ -104,7 +104,7 @@
 // | file | concept |
 // |---|---|
 // | `list.rs`, `list_walk.rs` | a list; its iterator and cursor |
-// | `key_index.rs`, `hash.rs` | an index by id; the hash that it uses unless told otherwise |
+// | `key_index.rs`, `id_table.rs`, `hash.rs` | an index by id; its table; the hash that it uses unless told otherwise |
 // | `heap.rs` | a heap |
 // | `nodes.rs`, `tree.rs`, `tree_walk.rs`, `entry.rs` | the nodes of sorted maps; a map in them; its iterator and cursor; its entries |
 // | `sorted_map.rs`, `sorted_slab.rs` | a map that owns its nodes; values in order |
@@ -118,6 +118,8 @@ mod entry;
 mod hash;
 #[cfg(feature = "alloc")]
 mod heap;
+#[cfg(feature = "alloc")]
+mod id_table;
 #[cfg(feature = "alloc")]
 mod key_index;
 mod list;

@@ -289,10 +289,9 @@ impl<K: Ord + Copy, V, I: SlabKey> SortedSlab<K, V, I> {
     ///
     /// # Panics
     ///
-    /// Panics if a destructor panics.
+    /// Panics if a destructor panics; the rest of the values is kept then.
     pub fn clear(&mut self) {
-        self.order.clear();
-        self.values.clear();
+        while self.pop_first().is_some() {}
     }
 }
 

@@ -19,9 +19,7 @@ use core::marker::PhantomData;
 use core::num::NonZeroU32;
 use core::ops::{Bound, RangeBounds};
 
-use super::entry::{Entry, EntryPlace, OccupiedEntry, VacantEntry};
 use super::nodes::{Entries, INNER, Inner, LEAF, Leaf, MOST_LEVELS, NodeStore};
-use super::tree_walk::{Range, TreeCursor};
 use crate::error::FullError;
 use crate::key::Key;
 
@@ -79,6 +77,8 @@ pub struct Tree<K, V> {
     number: Option<NonZeroU32>,
     entries: PhantomData<fn() -> (K, V)>,
 }
+
+const _: () = assert!(size_of::<Tree<u64, u64>>() == 24);
 
 /// The way to a leaf: inner nodes, and the place of the child that was taken.
 pub(super) struct Path {
@@ -333,78 +333,6 @@ impl<K: Ord + Copy, V: Copy> Tree<K, V> {
         Some(self.remove_at(nodes, &path, at, 0).0)
     }
 
-    /// Returns the entry of a key, for what depends on whether it is there.
-    ///
-    /// # Panics
-    ///
-    /// Panics where [`get`](Self::get) does.
-    #[inline]
-    #[track_caller]
-    pub fn entry<'a, N: NodeStore<K, V>>(
-        &'a mut self,
-        nodes: &'a mut N,
-        key: K,
-    ) -> Entry<'a, K, V, N> {
-        let leaf = self.leaf_of(nodes, &key);
-        let found = self
-            .leaf(nodes, leaf)
-            .map_or(Err(0), |leaf| leaf.find(&key));
-        let (Ok(at) | Err(at)) = found;
-        let place = EntryPlace {
-            tree: self,
-            nodes,
-            leaf,
-            at,
-        };
-        match found {
-            Ok(_) => Entry::Occupied(OccupiedEntry { place }),
-            Err(_) => Entry::Vacant(VacantEntry { place, key }),
-        }
-    }
-
-    /// Returns an iterator over all entries, in order. O(1), and O(1) for each entry.
-    #[track_caller]
-    pub fn iter<'a, N: NodeStore<K, V>>(&self, nodes: &'a N) -> Range<'a, K, V, N> {
-        self.range(nodes, ..)
-    }
-
-    /// Returns an iterator over the entries whose keys are in a range, in order, from both ends.
-    /// O(log n), and O(1) for each entry.
-    ///
-    /// A range whose start is above its end has no entries.
-    #[track_caller]
-    pub fn range<'a, N: NodeStore<K, V>>(
-        &self,
-        nodes: &'a N,
-        range: impl RangeBounds<K>,
-    ) -> Range<'a, K, V, N> {
-        let (start, end) = (range.start_bound(), range.end_bound());
-        let is_empty = match (start, end) {
-            (Bound::Excluded(start), Bound::Excluded(end)) => start >= end,
-            (
-                Bound::Included(start) | Bound::Excluded(start),
-                Bound::Included(end) | Bound::Excluded(end),
-            ) => start > end,
-            _ => false,
-        };
-        let (mut front, mut back) = ((None, 0), (None, 0));
-        if !is_empty {
-            let (leaf, at) = self.first_in(nodes, start);
-            front = (self.leaf(nodes, leaf), at);
-            let (leaf, at) = self.end_of(nodes, end);
-            back = (self.leaf(nodes, leaf), at);
-        }
-        Range {
-            nodes,
-            front: front.0,
-            front_at: front.1,
-            back: back.0,
-            back_at: back.1,
-            number: self.number,
-            left: self.len,
-        }
-    }
-
     /// Calls `change` with each entry whose key is in a range, in order. O(log n), and O(1) for each
     /// entry.
     ///
@@ -435,72 +363,8 @@ impl<K: Ord + Copy, V: Copy> Tree<K, V> {
         }
     }
 
-    /// Returns a cursor at the first entry whose key is in the range that begins with this bound.
-    ///
-    /// ```
-    /// use core::ops::Bound;
-    /// use flatslab::collections::{Nodes, Tree};
-    ///
-    /// let mut nodes = Nodes::new();
-    /// let mut tree = Tree::new();
-    /// for key in [10, 20, 30] {
-    ///     tree.insert(&mut nodes, key, 0);
-    /// }
-    /// let mut cursor = tree.lower_bound(&mut nodes, Bound::Excluded(&10));
-    /// assert_eq!(cursor.remove(), Some((20, 0)));
-    /// assert_eq!(cursor.current(), Some((&30, &mut 0)));
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// Panics where [`get`](Self::get) does.
-    #[track_caller]
-    pub fn lower_bound<'a, N: NodeStore<K, V>>(
-        &'a mut self,
-        nodes: &'a mut N,
-        bound: Bound<&K>,
-    ) -> TreeCursor<'a, K, V, N> {
-        let (leaf, at) = self.first_in(nodes, bound);
-        let mut cursor = TreeCursor {
-            tree: self,
-            nodes,
-            leaf,
-            at,
-        };
-        cursor.skip_end_of_leaf();
-        cursor
-    }
-
-    /// Returns a cursor at the last entry whose key is in the range that ends with this bound; at the
-    /// end if there is none.
-    ///
-    /// # Panics
-    ///
-    /// Panics where [`get`](Self::get) does.
-    #[track_caller]
-    pub fn upper_bound<'a, N: NodeStore<K, V>>(
-        &'a mut self,
-        nodes: &'a mut N,
-        bound: Bound<&K>,
-    ) -> TreeCursor<'a, K, V, N> {
-        let (leaf, at) = self.end_of(nodes, bound);
-        let is_none = at == 0 && leaf == self.first;
-        let mut cursor = TreeCursor {
-            tree: self,
-            nodes,
-            leaf,
-            at,
-        };
-        if is_none {
-            cursor.leaf = Key::NONE;
-        } else {
-            cursor.move_previous();
-        }
-        cursor
-    }
-
-    /// Moves the entries from a key on to a new tree in the same nodes. O(m log m) for the m entries
-    /// that are moved.
+    /// Moves the entries from a key on to a new tree in the same nodes. O(log n), and O(1) for each
+    /// entry that is moved.
     ///
     /// # Errors
     ///
@@ -518,10 +382,12 @@ impl<K: Ord + Copy, V: Copy> Tree<K, V> {
     ) -> Result<Self, FullError<()>> {
         let mut split = Self::new();
         let (mut at, mut place) = self.first_in(nodes, Bound::Included(key));
+        let mut left = self.len + 1;
         while let Some(&leaf) = self.leaf(nodes, at) {
+            left = one_less(left);
             for place in place..leaf.entries.len() {
                 let (key, value) = (leaf.entries.keys[place], leaf.entries.values[place]);
-                if split.try_insert(nodes, key, value).is_err() {
+                if split.push_last(nodes, key, value).is_err() {
                     split.clear(nodes);
                     return Err(FullError(()));
                 }
@@ -532,6 +398,29 @@ impl<K: Ord + Copy, V: Copy> Tree<K, V> {
             self.pop_last(nodes);
         }
         Ok(split)
+    }
+
+    /// Inserts an entry whose key is above all others, without a comparison.
+    fn push_last<N: NodeStore<K, V>>(
+        &mut self,
+        nodes: &mut N,
+        key: K,
+        value: V,
+    ) -> Result<(), FullError<V>> {
+        let at = self.last;
+        let Some(leaf) = self.leaf_mut(nodes, at) else {
+            self.plant(nodes, key, value)?;
+            return Ok(());
+        };
+        let len = leaf.entries.len();
+        if len < LEAF {
+            leaf.entries.insert(len, key, value);
+            self.len += 1;
+        } else {
+            let path = self.edge(nodes, at, |len| len - 1);
+            self.split(nodes, &path, at, LEAF, key, value)?;
+        }
+        Ok(())
     }
 
     /// Moves all entries of another tree in the same nodes to this one. The values of keys that are
@@ -662,7 +551,7 @@ impl<K: Ord + Copy, V: Copy> Tree<K, V> {
     /// The numbers of inner nodes are not compared here: what is reached is a leaf, whose number is.
     #[inline(always)]
     #[track_caller]
-    fn leaf_of<N: NodeStore<K, V>>(&self, nodes: &N, key: &K) -> Key {
+    pub(super) fn leaf_of<N: NodeStore<K, V>>(&self, nodes: &N, key: &K) -> Key {
         let mut at = self.root;
         for _ in 0..self.depth {
             let Some(inner) = nodes.inner(at) else {
@@ -743,7 +632,7 @@ impl<K: Ord + Copy, V: Copy> Tree<K, V> {
     /// The place after the last entry in a range that ends with this bound, in the same leaf or at
     /// the beginning of the next one.
     #[track_caller]
-    fn end_of<N: NodeStore<K, V>>(&self, nodes: &N, bound: Bound<&K>) -> (Key, usize) {
+    pub(super) fn end_of<N: NodeStore<K, V>>(&self, nodes: &N, bound: Bound<&K>) -> (Key, usize) {
         match bound {
             Bound::Unbounded => {
                 let len = self

@@ -4,24 +4,134 @@
 use core::fmt;
 use core::iter::FusedIterator;
 use core::num::NonZeroU32;
+use core::ops::{Bound, RangeBounds};
 
 use super::nodes::{Leaf, NodeStore, Nodes};
 use super::tree::{Tree, wrong};
 use crate::key::Key;
 
+impl<K: Ord + Copy, V: Copy> Tree<K, V> {
+    /// Returns an iterator over all entries, in order. O(1), and O(1) for each entry.
+    #[track_caller]
+    pub fn iter<'a, N: NodeStore<K, V>>(&self, nodes: &'a N) -> Range<'a, K, V, N> {
+        self.range(nodes, ..)
+    }
+
+    /// Returns an iterator over the entries whose keys are in a range, in order, from both ends.
+    /// O(log n), and O(1) for each entry.
+    ///
+    /// A range whose start is above its end has no entries.
+    #[track_caller]
+    pub fn range<'a, N: NodeStore<K, V>>(
+        &self,
+        nodes: &'a N,
+        range: impl RangeBounds<K>,
+    ) -> Range<'a, K, V, N> {
+        let (start, end) = (range.start_bound(), range.end_bound());
+        let is_empty = match (start, end) {
+            (Bound::Excluded(start), Bound::Excluded(end)) => start >= end,
+            (
+                Bound::Included(start) | Bound::Excluded(start),
+                Bound::Included(end) | Bound::Excluded(end),
+            ) => start > end,
+            _ => false,
+        };
+        let (mut front, mut back) = ((None, 0), (None, 0));
+        if !is_empty {
+            let (leaf, at) = self.first_in(nodes, start);
+            front = (self.leaf(nodes, leaf), at);
+            let (leaf, at) = self.end_of(nodes, end);
+            back = (self.leaf(nodes, leaf), at);
+        }
+        Range {
+            nodes,
+            front: front.0,
+            front_at: front.1,
+            back: back.0,
+            back_at: back.1,
+            number: self.number(),
+            left: self.len,
+        }
+    }
+
+    /// Returns a cursor at the first entry whose key is in the range that begins with this bound.
+    ///
+    /// ```
+    /// use core::ops::Bound;
+    /// use flatslab::collections::{Nodes, Tree};
+    ///
+    /// let mut nodes = Nodes::new();
+    /// let mut tree = Tree::new();
+    /// for key in [10, 20, 30] {
+    ///     tree.insert(&mut nodes, key, 0);
+    /// }
+    /// let mut cursor = tree.lower_bound(&mut nodes, Bound::Excluded(&10));
+    /// assert_eq!(cursor.remove(), Some((20, 0)));
+    /// assert_eq!(cursor.current(), Some((&30, &mut 0)));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics where [`get`](Self::get) does.
+    #[track_caller]
+    pub fn lower_bound<'a, N: NodeStore<K, V>>(
+        &'a mut self,
+        nodes: &'a mut N,
+        bound: Bound<&K>,
+    ) -> TreeCursor<'a, K, V, N> {
+        let (leaf, at) = self.first_in(nodes, bound);
+        let mut cursor = TreeCursor {
+            tree: self,
+            nodes,
+            leaf,
+            at,
+        };
+        cursor.skip_end_of_leaf();
+        cursor
+    }
+
+    /// Returns a cursor at the last entry whose key is in the range that ends with this bound; at the
+    /// end if there is none.
+    ///
+    /// # Panics
+    ///
+    /// Panics where [`get`](Self::get) does.
+    #[track_caller]
+    pub fn upper_bound<'a, N: NodeStore<K, V>>(
+        &'a mut self,
+        nodes: &'a mut N,
+        bound: Bound<&K>,
+    ) -> TreeCursor<'a, K, V, N> {
+        let (leaf, at) = self.end_of(nodes, bound);
+        let is_none = at == 0 && leaf == self.first;
+        let mut cursor = TreeCursor {
+            tree: self,
+            nodes,
+            leaf,
+            at,
+        };
+        if is_none {
+            cursor.leaf = Key::NONE;
+        } else {
+            cursor.move_previous();
+        }
+        cursor
+    }
+}
+
 /// An iterator over entries in order, from [`Tree::range`] or
 /// [`SortedMap::range`](super::SortedMap::range).
 pub struct Range<'a, K, V, N = Nodes<K, V>> {
-    pub(super) nodes: &'a N,
-    pub(super) front: Option<&'a Leaf<K, V>>,
+    nodes: &'a N,
+    front: Option<&'a Leaf<K, V>>,
     /// The place of the next entry in `front`, or its length.
-    pub(super) front_at: usize,
-    pub(super) back: Option<&'a Leaf<K, V>>,
+    front_at: usize,
+    back: Option<&'a Leaf<K, V>>,
     /// The place after the last entry in `back`, or 0.
-    pub(super) back_at: usize,
-    pub(super) number: Option<NonZeroU32>,
+    back_at: usize,
+    number: Option<NonZeroU32>,
     /// No more leaves than entries.
-    pub(super) left: u32,
+    left: u32,
 }
 
 impl<'a, K, V, N> Range<'a, K, V, N>
@@ -132,11 +242,11 @@ impl<K, V, N> fmt::Debug for Range<'_, K, V, N> {
 /// A place in a [`Tree`] or a [`SortedMap`](super::SortedMap): at an entry, or at the end, which lies
 /// between the last and the first entry.
 pub struct TreeCursor<'a, K, V, N = Nodes<K, V>> {
-    pub(super) tree: &'a mut Tree<K, V>,
-    pub(super) nodes: &'a mut N,
+    tree: &'a mut Tree<K, V>,
+    nodes: &'a mut N,
     /// `NONE` at the end.
-    pub(super) leaf: Key,
-    pub(super) at: usize,
+    leaf: Key,
+    at: usize,
 }
 
 impl<K, V, N> TreeCursor<'_, K, V, N>
@@ -204,7 +314,7 @@ where
 
     /// Moves from the end of a leaf to the beginning of the next one.
     #[track_caller]
-    pub(super) fn skip_end_of_leaf(&mut self) {
+    fn skip_end_of_leaf(&mut self) {
         match self.tree.leaf(self.nodes, self.leaf) {
             Some(leaf) if self.at >= leaf.entries.len() => {
                 (self.leaf, self.at) = (leaf.next, 0);

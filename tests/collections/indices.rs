@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
-use std::hash::{BuildHasher, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 
 use flatslab::collections::{
     AddError, IdState, Indexed, InsertIdError, KeyIndex, SlotError, Store,
@@ -394,6 +394,51 @@ fn searches_end_and_values_stay_whatever_the_hasher_does() {
     let texts = ["", "\0", "\0\0", "abcdefgh", "abcdefgh\0", "abcdefghi"];
     let hashes: BTreeSet<u64> = texts.iter().map(|text| state.hash_one(text)).collect();
     assert_eq!(hashes.len(), texts.len());
+}
+
+/// An id whose hash panics when it is told to.
+#[derive(PartialEq, Eq)]
+struct Bomb(u64);
+
+impl Hash for Bomb {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let left = LEFT.get();
+        LEFT.set(left.wrapping_sub(1));
+        assert!(left > 0, "a hash");
+        // Of few values, so that entries are outside of their homes, and are hashed when they move.
+        (self.0 % 7).hash(state);
+    }
+}
+
+impl Indexed<Bomb> for Bomb {
+    fn id(&self) -> &Bomb {
+        self
+    }
+}
+
+#[test]
+fn a_hash_that_panics_while_an_index_grows_leaves_no_value_without_an_entry() {
+    let mut panics = 0;
+    for fuse in 1..crate::amount::amount(30, 4) {
+        let mut index = KeyIndex::<Bomb>::builder().growing().build();
+        let mut slab = KeySlab::new();
+        for id in 0..200 {
+            LEFT.set(fuse);
+            let message = message_of(|| index.insert(&mut slab, Bomb(id)));
+            LEFT.set(u64::MAX);
+            panics += usize::from(message.is_some());
+            let values = slab.values().filter(|it| it.0 == id).count();
+            assert_eq!(values, usize::from(message.is_none()));
+            assert_eq!(index.get(&slab, &Bomb(id)).is_some(), message.is_none());
+        }
+    }
+    assert!(panics > 0);
+}
+
+#[test]
+fn an_index_has_the_bytes_that_its_page_says() {
+    let index = KeyIndex::<u64>::with_capacity(100_000);
+    assert!((1_150_000..=1_200_000).contains(&index.bytes()));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 #[allow(unreachable_pub, reason = "other users are crates of their own")]
 #[path = "../common/amount.rs"]
 mod amount;
+mod fragile;
 mod heaps;
 mod indices;
 mod lists;

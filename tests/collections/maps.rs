@@ -1,8 +1,6 @@
 //! Sorted maps against `BTreeMap`s: in their own nodes, in shared, bounded and logged ones; and
 //! comparisons that panic or lie.
 
-use std::cell::Cell;
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
@@ -10,6 +8,7 @@ use flatslab::collections::{Entry, Inner, Leaf, NodeStore, Nodes, SortedMap, Sor
 use flatslab::key_slab::CheckpointSlab;
 use flatslab::{BoundedKeySlab, Key, KeySlab};
 
+use crate::fragile::{Fragile, LEFT, LIES};
 use crate::random::{one_in, random, seed};
 use crate::{message_of, steps};
 
@@ -408,41 +407,6 @@ fn old_copies_of_a_tree_end_and_change_no_other_tree() {
     }
 }
 
-thread_local! {
-    /// The number of comparisons before one panics.
-    static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
-    static LIES: Cell<bool> = const { Cell::new(false) };
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Fragile(u64);
-
-impl PartialEq for Fragile {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Fragile {}
-
-impl PartialOrd for Fragile {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Fragile {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let left = LEFT.get();
-        LEFT.set(left.wrapping_sub(1));
-        assert!(left > 0, "a comparison");
-        if LIES.get() && random(4) == 0 {
-            return [Ordering::Less, Ordering::Equal, Ordering::Greater][random(3) as usize];
-        }
-        self.0.cmp(&other.0)
-    }
-}
-
 #[test]
 fn a_comparison_that_panics_changes_nothing() {
     seed(5);
@@ -594,6 +558,68 @@ fn a_sorted_slab_is_like_a_map_whose_values_have_keys() {
     }
     slab.clear();
     assert!(slab.is_empty() && slab.first().is_none());
+}
+
+#[test]
+fn a_comparison_that_panics_leaves_a_tree_whole_that_is_split() {
+    let mut nodes = Nodes::new();
+    let mut tree = Tree::new();
+    for key in 0..200 {
+        tree.insert(&mut nodes, Fragile(key), key);
+    }
+    let used = (nodes.leaves().len(), nodes.inners().len());
+    for left in 0..100 {
+        LEFT.set(left);
+        let split = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            tree.split_off(&mut nodes, &Fragile(50)).unwrap()
+        }));
+        LEFT.set(u64::MAX);
+        let Ok(mut split) = split else {
+            assert_eq!((nodes.leaves().len(), nodes.inners().len()), used);
+            assert!(tree.iter(&nodes).map(|it| *it.1).eq(0..200));
+            continue;
+        };
+        assert!(left > 2);
+        assert!(tree.iter(&nodes).map(|it| *it.1).eq(0..50));
+        assert!(split.iter(&nodes).map(|it| *it.1).eq(50..200));
+        split.clear(&mut nodes);
+        return;
+    }
+    unreachable!("a split compares a few times only");
+}
+
+#[test]
+fn a_destructor_that_panics_leaves_the_other_values_in_order() {
+    struct Bomb(u64);
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            assert!(self.0 != 3, "a bomb");
+        }
+    }
+
+    let mut slab = SortedSlab::<u64, Bomb>::new();
+    for number in [5, 3, 1, 4, 2] {
+        slab.insert(number, Bomb(number));
+    }
+    assert_eq!(message_of(|| slab.clear()).as_deref(), Some("a bomb"));
+    assert!(slab.iter().map(|(_, bomb)| bomb.0).eq([4, 5]));
+    assert_eq!(slab.len(), 2);
+    slab.insert(3, Bomb(3));
+    assert!(message_of(|| slab.retain(|sort_key, _, _| *sort_key > 4)).is_some());
+    assert!(slab.iter().map(|(_, bomb)| bomb.0).eq([4, 5]));
+}
+
+#[test]
+fn trees_of_nodes_that_are_put_together_again_have_other_numbers() {
+    let (mut leaves, mut inners) = (KeySlab::new(), KeySlab::new());
+    let (mut one, mut two) = (Tree::new(), Tree::new());
+    one.insert(&mut Nodes::from_stores(&mut leaves, &mut inners), 1, 1);
+    two.insert(&mut Nodes::from_stores(&mut leaves, &mut inners), 2, 2);
+    assert_ne!(one.number(), two.number());
+    let mut nodes = Nodes::from_stores(leaves, inners);
+    assert_eq!(nodes.free_tree(two.number().unwrap()), 1);
+    assert_eq!(one.get(&nodes, &1), Some(&1));
 }
 
 #[test]

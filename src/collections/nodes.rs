@@ -354,9 +354,9 @@ impl<K, V, L, I> Nodes<K, V, L, I> {
 }
 
 /// [`Nodes`] of any stores, for generic code. This trait is sealed.
-pub trait NodeStore<K, V>: sealed::Nodes<K, V> {}
+pub trait NodeStore<K, V>: sealed::Access<K, V> {}
 
-impl<K, V, N: sealed::Nodes<K, V>> NodeStore<K, V> for N {}
+impl<K, V, N: sealed::Access<K, V>> NodeStore<K, V> for N {}
 
 mod sealed {
     use core::num::NonZeroU32;
@@ -365,7 +365,7 @@ mod sealed {
     use crate::key::Key;
 
     /// What a tree does with its nodes.
-    pub trait Nodes<K, V> {
+    pub trait Access<K, V> {
         fn leaf(&self, at: Key) -> Option<&Leaf<K, V>>;
         fn leaf_mut(&mut self, at: Key) -> Option<&mut Leaf<K, V>>;
         fn insert_leaf(&mut self, leaf: Leaf<K, V>) -> Option<Key>;
@@ -380,7 +380,7 @@ mod sealed {
     }
 }
 
-impl<K, V, L, I> sealed::Nodes<K, V> for Nodes<K, V, L, I>
+impl<K, V, L, I> sealed::Access<K, V> for Nodes<K, V, L, I>
 where
     L: Store<Key = Key, Value = Leaf<K, V>>,
     I: Store<Key = Key, Value = Inner<K>>,

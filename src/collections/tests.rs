@@ -5,6 +5,7 @@ use crate::common::amount;
 use crate::common::random::{random, seed};
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn the_invariants_of_a_tree_hold_after_every_step() {
     for (round, keys) in [30, 300, 5000].into_iter().enumerate() {
         seed(round as u64 + 1);

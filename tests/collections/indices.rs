@@ -94,7 +94,6 @@ fn an_index_is_like_a_map() {
 }
 
 #[test]
-#[cfg_attr(each_run, ignore = "weekly")]
 fn a_growing_index_is_like_a_map() {
     seed(2);
     for (ids, load) in [(40, 60), (3000, 60), (3000, 85), (700, 10)] {
@@ -131,7 +130,6 @@ impl Hasher for FewHasher {
 }
 
 #[test]
-#[cfg_attr(each_run, ignore = "weekly")]
 fn ids_of_few_hashes_overflow_many_groups_and_are_found() {
     seed(3);
     for hashes in [1, 3, 20] {
@@ -206,7 +204,6 @@ fn an_index_without_room_refuses_and_loses_nothing() {
 }
 
 #[test]
-#[cfg_attr(each_run, ignore = "weekly")]
 fn several_values_may_have_one_id() {
     seed(4);
     for grows in [false, true] {
@@ -361,7 +358,6 @@ impl BuildHasher for Fragile {
 }
 
 #[test]
-#[cfg_attr(each_run, ignore = "weekly")]
 fn searches_end_and_values_stay_whatever_the_hasher_does() {
     seed(5);
     for (lies, hashes, rebuilds) in [(false, 5, false), (true, 1, false), (true, 50, true)] {

@@ -8,13 +8,16 @@
 mod amount;
 mod fragile;
 mod heaps;
+#[cfg(not(each_run))]
 mod indices;
 mod lists;
+#[cfg(not(each_run))]
 mod maps;
 mod misuse;
 #[allow(unreachable_pub, reason = "other users are crates of their own")]
 #[path = "../common/random.rs"]
 mod random;
+#[cfg(not(each_run))]
 mod rewinds;
 
 /// Runs what may panic, and returns the message if it does.

@@ -235,7 +235,6 @@ fn trees_in_nodes_with_checkpoints_are_like_maps() {
 }
 
 #[test]
-#[cfg_attr(each_run, ignore = "weekly")]
 fn a_map_is_filled_and_emptied_in_every_order() {
     let count = crate::amount::amount(20_000, 300);
     for order in 0..4_u64 {
@@ -266,7 +265,6 @@ fn a_map_is_filled_and_emptied_in_every_order() {
 }
 
 #[test]
-#[cfg_attr(each_run, ignore = "weekly")]
 fn leaves_filled_in_ascending_order_are_full() {
     let map: SortedMap<u64, u64> = (0..1500).map(|key| (key, key)).collect();
     assert_eq!(map.nodes().leaves().len(), 100);
@@ -276,7 +274,6 @@ fn leaves_filled_in_ascending_order_are_full() {
 }
 
 #[test]
-#[cfg_attr(each_run, ignore = "weekly")]
 fn a_refused_node_changes_nothing() {
     seed(4);
     // With every number of leaves and of inner nodes.

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use flatslab::collections::{SortedMap, SortedSlab};
+use flatslab::collections::{Heap, SortedMap, SortedSlab, TimerWheel};
 use flatslab::{GenKey, Key};
 use flatslab_benches::prelude::*;
 use priority_queue::PriorityQueue;
@@ -15,6 +15,7 @@ use heaps::{Binary, Nexus, OurHeap, Timers, heap};
 use indices::{Dense, Fold, Fx, Index, OfHash, OfIndexMap, Sip, Sparse, growing, index};
 use lists::{Boxes, NexusQueue, OurList, Queue, list};
 use maps::{Map, NexusBTree, NexusRbTree, map};
+use timers::{Stale, Timeouts, longest_tick, timers};
 
 #[path = "by_key/heaps.rs"]
 mod heaps;
@@ -24,6 +25,8 @@ mod indices;
 mod lists;
 #[path = "by_key/maps.rs"]
 mod maps;
+#[path = "by_key/timers.rs"]
+mod timers;
 
 const PLAN: Plan = plan::of(
     "collections",
@@ -59,6 +62,11 @@ const HEAPS: [&str; 5] = [
     "HEAP push, from empty",
 ];
 
+const TIMERS: [&str; 1] = ["TIMERS moved, nine of ten"];
+
+/// The longest of all ticks, in ticks of the processor's counter.
+const TICKS: [&str; 1] = ["TIMERS longest tick"];
+
 const LISTS: [&str; 4] = [
     "LIST unlink + link",
     "LIST remove + insert",
@@ -91,9 +99,14 @@ fn cases(_: &Arguments, live: usize, bytes: usize) -> Vec<Case> {
             MAPS, "BTreeMap", map: SortedMap<u64, u64>, SortedSlab<u64, u64>, BTreeMap<u64, u64>,
             NexusBTree, NexusRbTree
         )],
-        8 => vec![case!(
-            HEAPS, "BinaryHeap", heap: OurHeap, Binary, Nexus, PriorityQueue<u32, Reverse<u64>>
-        )],
+        8 => vec![
+            case!(
+                HEAPS, "BinaryHeap",
+                heap: OurHeap, Binary, Nexus, PriorityQueue<u32, Reverse<u64>>
+            ),
+            case!(TIMERS, "BinaryHeap, stale entries", timers: TimerWheel, Heap<u64>, Stale),
+            case!(TICKS, "BinaryHeap, stale entries", longest_tick: TimerWheel, Heap<u64>, Stale),
+        ],
         24 => vec![case!(
             LISTS, "nexus List", list: OurList<Key>, OurList<GenKey>, NexusQueue, Boxes
         )],

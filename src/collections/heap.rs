@@ -137,7 +137,7 @@ impl<P: Ord + Copy, K: SlabKey> Heap<P, K> {
         Builder::new(Capacity(0))
     }
 
-    fn try_new_in(slots: usize, source: &Source) -> Result<Self, AllocError> {
+    pub(super) fn try_new_in(slots: usize, source: &Source) -> Result<Self, AllocError> {
         check_slots(slots)?;
         Ok(Heap {
             entries: Array::try_with_capacity(slots, source)?,

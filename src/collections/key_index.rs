@@ -212,11 +212,7 @@ impl<Id: ?Sized + Hash + Eq> KeyIndex<Id> {
     ///
     /// Returns an error if there are more slots than a slab can have, or the allocator refuses.
     pub fn try_with_capacity(slots: usize) -> Result<Self, AllocError> {
-        let options = KeyIndexOptions {
-            slots,
-            ..KeyIndexOptions::NEW
-        };
-        Self::try_new_in(options, IdState::new(), &Source::GLOBAL)
+        Self::try_new_in(KeyIndexOptions::of(slots), IdState::new(), &Source::GLOBAL)
     }
 
     /// Returns a builder: for an index that grows, for a table with more free places, and for
@@ -249,17 +245,13 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
     #[must_use]
     #[track_caller]
     pub fn with_capacity_and_hasher(slots: usize, hasher: H) -> Self {
-        let options = KeyIndexOptions {
-            slots,
-            ..KeyIndexOptions::NEW
-        };
-        match Self::try_new_in(options, hasher, &Source::GLOBAL) {
+        match Self::try_new_in(KeyIndexOptions::of(slots), hasher, &Source::GLOBAL) {
             Ok(index) => index,
             Err(error) => memory::fail(error),
         }
     }
 
-    fn try_new_in(
+    pub(super) fn try_new_in(
         options: KeyIndexOptions,
         hasher: H,
         source: &Source,
@@ -277,6 +269,74 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
             hasher,
             id: PhantomData,
         })
+    }
+
+    /// Makes room for the keys of this many slots, if there is less. A [growing](Builder::growing)
+    /// index needs no call.
+    ///
+    /// Entries that are [stale](Self#removal) are dropped.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots): all entries are added to a new table.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there are more slots than a slab can have, or the allocator refuses.
+    /// Nothing has changed then, and neither if the hasher panics.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::KeySlab;
+    /// use flatslab::collections::{Indexed, KeyIndex};
+    ///
+    /// struct Order { id: u64 }
+    ///
+    /// impl Indexed<u64> for Order {
+    ///     fn id(&self) -> &u64 { &self.id }
+    /// }
+    ///
+    /// let mut orders = KeySlab::new();
+    /// let mut by_id = KeyIndex::<u64>::with_capacity(1);
+    /// by_id.insert(&mut orders, Order { id: 7 })?;
+    /// by_id.try_grow(&orders, 2).unwrap();
+    /// by_id.insert(&mut orders, Order { id: 8 })?;
+    /// assert!(by_id.get(&orders, &7).is_some());
+    /// # Ok::<(), flatslab::collections::InsertIdError<Order>>(())
+    /// ```
+    #[doc(alias = "reserve")]
+    pub fn try_grow<S>(&mut self, store: &S, slots: usize) -> Result<(), AllocError>
+    where
+        S: ?Sized + Store<Value: Indexed<Id>>,
+    {
+        if slots <= self.capacity() {
+            return Ok(());
+        }
+        let groups = Table::groups(slots, self.options.load);
+        let mut larger = Table::try_new(slots, groups, self.table.groups.source())?;
+        larger.write(usize::MAX);
+        for table in self.tables() {
+            for entries in table.groups.iter() {
+                for at in entries.entries() {
+                    let slot = table.slot(entries, at);
+                    if let Some(hash) = hash_of(&self.hasher, store, slot) {
+                        larger.insert(hash, slot);
+                    }
+                }
+            }
+        }
+        (self.table, self.growth) = (larger, Growth::Rests);
+        Ok(())
+    }
+
+    /// The table, and the old one whose entries are being moved.
+    fn tables(&self) -> impl Iterator<Item = &Table> {
+        let old = match &self.growth {
+            Growth::Moves(old, _) => Some(old),
+            _ => None,
+        };
+        [Some(&self.table), old].into_iter().flatten()
     }
 
     /// Returns the number of slots whose keys there is room for.
@@ -535,12 +595,8 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
     where
         S: ?Sized + Store<Value: Indexed<Id>>,
     {
-        let old = match &self.growth {
-            Growth::Moves(old, _) => Some(old),
-            _ => None,
-        };
         let mut stale = 0;
-        for table in [Some(&self.table), old].into_iter().flatten() {
+        for table in self.tables() {
             for (group, entries) in table.groups.iter().enumerate() {
                 for at in entries.entries() {
                     let slot = table.slot(entries, at);
@@ -568,13 +624,17 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
 
     /// The entry of a slot.
     #[inline(always)]
-    fn find_slot(&self, hash: u64, slot: usize) -> Option<Found> {
+    pub(super) fn find_slot(&self, hash: u64, slot: usize) -> Option<Found> {
         let (found, ()) = self.find_by(hash, |found| (found == slot).then_some(()))?;
         Some(found)
     }
 
     #[inline(always)]
-    fn find_by<R>(&self, hash: u64, look: impl Fn(usize) -> Option<R>) -> Option<(Found, R)> {
+    pub(super) fn find_by<R>(
+        &self,
+        hash: u64,
+        look: impl Fn(usize) -> Option<R>,
+    ) -> Option<(Found, R)> {
         if let Some((place, found)) = self.table.find(hash, &look) {
             return Some((Found::Here(place), found));
         }
@@ -586,11 +646,28 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
 
     /// Removes an entry that was found.
     #[inline(always)]
-    fn remove_found(&mut self, found: Found) {
+    pub(super) fn remove_found(&mut self, found: Found) {
         match (found, &mut self.growth) {
             (Found::InOld(place), Growth::Moves(old, _)) => old.remove(place),
             (Found::Here(place) | Found::InOld(place), _) => self.table.remove(place),
         }
+    }
+
+    /// The hash of an id, or of what it is found by.
+    #[inline(always)]
+    pub(super) fn hash<Q: ?Sized + Hash>(&self, id: &Q) -> u64 {
+        self.hasher.hash_one(id)
+    }
+
+    /// Adds the entry of a value whose id is in no other, to an index that does not grow. Returns
+    /// `false`, and does nothing, if there is no room.
+    #[inline(always)]
+    pub(super) fn add_hashed(&mut self, hash: u64, slot: usize) -> bool {
+        let has_room = slot < self.table.slots && self.table.len < self.table.slots;
+        if has_room {
+            self.table.insert(hash, slot);
+        }
+        has_room
     }
 
     /// Makes room for the entry of a slot.
@@ -755,7 +832,7 @@ fn find_in_old<R>(old: &Table, hash: u64, look: impl Fn(usize) -> Option<R>) -> 
 }
 
 /// An entry of one of the tables.
-enum Found {
+pub(super) enum Found {
     Here(Place),
     InOld(Place),
 }
@@ -829,11 +906,16 @@ pub struct KeyIndexOptions {
 }
 
 impl KeyIndexOptions {
-    const NEW: Self = KeyIndexOptions {
-        slots: 0,
-        load: LOAD,
-        grows: false,
-    };
+    const NEW: Self = KeyIndexOptions::of(0);
+
+    /// For so many slots, and else the defaults.
+    pub(super) const fn of(slots: usize) -> Self {
+        KeyIndexOptions {
+            slots,
+            load: LOAD,
+            grows: false,
+        }
+    }
 }
 
 /// The options of a [`KeyIndex`].

@@ -125,6 +125,8 @@ mod key_index;
 mod list;
 mod list_walk;
 #[cfg(feature = "alloc")]
+mod lru;
+#[cfg(feature = "alloc")]
 mod nodes;
 #[cfg(feature = "alloc")]
 mod sorted_map;
@@ -132,6 +134,8 @@ mod sorted_map;
 mod sorted_slab;
 #[cfg(all(test, feature = "alloc"))]
 mod tests;
+#[cfg(feature = "alloc")]
+mod timer_wheel;
 #[cfg(feature = "alloc")]
 mod tree;
 #[cfg(feature = "alloc")]
@@ -152,11 +156,15 @@ pub use key_index::{AddError, Indexed, InsertIdError, KeyIndex, KeysOfId};
 pub use list::{InsertBesideError, LinkError, List};
 pub use list_walk::{Cursor, ListIter};
 #[cfg(feature = "alloc")]
+pub use lru::Lru;
+#[cfg(feature = "alloc")]
 pub use nodes::{Inner, Leaf, NodeStore, Nodes};
 #[cfg(feature = "alloc")]
 pub use sorted_map::SortedMap;
 #[cfg(feature = "alloc")]
 pub use sorted_slab::{SortedIter, SortedSlab};
+#[cfg(feature = "alloc")]
+pub use timer_wheel::TimerWheel;
 #[cfg(feature = "alloc")]
 pub use tree::Tree;
 #[cfg(feature = "alloc")]

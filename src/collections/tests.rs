@@ -1,6 +1,7 @@
-//! The invariants of trees, after every few steps of random programs.
+//! The invariants of trees and timer wheels, after every few steps of random programs.
 
-use super::{Nodes, Tree};
+use super::{Nodes, TimerWheel, Tree};
+use crate::Key;
 use crate::common::amount;
 use crate::common::random::{random, seed};
 
@@ -47,5 +48,25 @@ fn the_invariants_of_a_tree_hold_after_every_step() {
         }
         tree.check(&nodes);
         assert!(other.is_empty());
+    }
+}
+
+#[test]
+fn the_invariants_of_a_wheel_hold_after_every_step() {
+    seed(4);
+    for most in [8, 14, 30] {
+        let mut wheel = TimerWheel::with_capacity(200);
+        for _ in 0..amount(20_000, 300) {
+            let key = Key::from_raw(random(200) as u32);
+            match random(4) {
+                0 => drop(wheel.stop(key)),
+                1 => drop(wheel.pop_due(wheel.time() + random(1 << random(most)))),
+                _ => {
+                    let deadline = wheel.time() + random(1 << random(most + 4));
+                    wheel.start(key, deadline).unwrap();
+                }
+            }
+            wheel.check();
+        }
     }
 }

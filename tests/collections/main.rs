@@ -6,6 +6,8 @@
 #[allow(unreachable_pub, reason = "other users are crates of their own")]
 #[path = "../common/amount.rs"]
 mod amount;
+#[cfg(not(each_run))]
+mod caches;
 mod fragile;
 mod heaps;
 #[cfg(not(each_run))]
@@ -19,6 +21,7 @@ mod misuse;
 mod random;
 #[cfg(not(each_run))]
 mod rewinds;
+mod timers;
 
 /// Runs what may panic, and returns the message if it does.
 fn message_of<R>(what: impl FnOnce() -> R) -> Option<String> {

@@ -1,0 +1,721 @@
+//! `Lru`: values by id, of which those used longest ago are displaced.
+//!
+//! An entry is in the slab, in the index by its id and in the list by use; if it has a deadline, in the
+//! heap too. Hashes, which are code of the user, are calculated before an entry is taken out of any of
+//! them, so a hasher that panics leaves the cache as it was.
+//!
+//! # Invariants
+//!
+//! They hold as long as ids do not change, and hash and compare consistently. Otherwise an entry may
+//! not be found, until it is displaced.
+//!
+//! * `lru-entries`: the list has all entries, the index finds each of them, and `weight` is the sum of
+//!   their weights.
+//! * `lru-bounds`: there are at most `capacity` entries, of at most `max_weight` together. Slots are below
+//!   the capacity of the index and of the heap, as free ones are used first.
+
+use core::borrow::Borrow;
+use core::fmt;
+use core::hash::{BuildHasher, Hash};
+use core::mem;
+
+use super::hash::IdState;
+use super::heap::Heap;
+use super::key_index::{Indexed, KeyIndex, KeyIndexOptions};
+use super::list::List;
+use crate::builder::{Build, Builder};
+use crate::error::{AllocError, BuildError};
+use crate::key::Key;
+use crate::key_slab::KeySlab;
+use crate::links::{Linked, Links};
+use crate::memory::Pages;
+use crate::raw::memory;
+use crate::raw::source::Source;
+
+/// A cache of values by id, bounded by their number or by their weight: when it is full, an insertion
+/// displaces the entry that was used longest ago.
+///
+/// # Memory
+///
+/// All memory is allocated and touched when the cache is created: for each entry the id, the value, 16
+/// bytes of links and weight, and 12 bytes of the index. Nothing is allocated later, unless the cache is
+/// [resized](Self::try_resize), or entries get [deadlines](Self::set_deadline).
+///
+/// # Complexity
+///
+/// Expected O(1) for all operations that do not say otherwise; O(log n) where entries have deadlines.
+/// An insertion displaces at most one entry, except where the cache is bounded by weight.
+///
+/// # If user code panics
+///
+/// If a hasher or a comparison of ids panics, nothing has changed, and a value that was to be inserted is
+/// dropped. If the destructor of an id or value panics, its entry has been removed.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::collections::Lru;
+///
+/// let mut pages = Lru::with_capacity(2);
+/// assert_eq!(pages.insert("one".to_string(), 1), None);
+/// pages.insert("two".to_string(), 2);
+/// assert_eq!(pages.get("one"), Some(&1));
+///
+/// // In the place of the one that was used longest ago.
+/// assert_eq!(pages.insert("three".to_string(), 3), Some(("two".to_string(), 2)));
+/// let by_use: Vec<_> = pages.iter().map(|(_, value)| *value).collect();
+/// assert_eq!(by_use, [3, 1]);
+/// ```
+#[doc(alias("LruCache", "cache", "least recently used"))]
+pub struct Lru<Id, T, H = IdState> {
+    entries: KeySlab<LruEntry<Id, T>>,
+    by_id: KeyIndex<Id, H>,
+    by_use: List,
+    deadlines: Heap<u64>,
+    bounds: LruOptions,
+    weight: u64,
+}
+
+/// A value in the cache.
+struct LruEntry<Id, T> {
+    id: Id,
+    value: T,
+    used: Links,
+    weight: u32,
+}
+
+impl<Id, T> Linked for LruEntry<Id, T> {
+    #[inline(always)]
+    fn links(&self) -> &Links {
+        &self.used
+    }
+
+    #[inline(always)]
+    fn links_mut(&mut self) -> &mut Links {
+        &mut self.used
+    }
+}
+
+impl<Id, T> Indexed<Id> for LruEntry<Id, T> {
+    #[inline(always)]
+    fn id(&self) -> &Id {
+        &self.id
+    }
+}
+
+impl<Id: Hash + Eq, T> Lru<Id, T> {
+    /// Creates a cache of this many entries, whose memory is allocated and touched now. A capacity of 0
+    /// is taken as 1.
+    ///
+    /// # Panics
+    ///
+    /// Panics or aborts where [`try_with_capacity`](Self::try_with_capacity) returns an error.
+    #[must_use]
+    #[track_caller]
+    pub fn with_capacity(capacity: usize) -> Self {
+        match Self::try_with_capacity(capacity) {
+            Ok(cache) => cache,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    /// Creates a cache like [`with_capacity`](Self::with_capacity).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there are more entries than a slab can have, or the allocator refuses.
+    pub fn try_with_capacity(capacity: usize) -> Result<Self, AllocError> {
+        let entries = KeySlab::try_with_capacity(capacity.max(1))?;
+        Self::try_of(
+            entries,
+            LruOptions::of(capacity),
+            IdState::new(),
+            &Source::GLOBAL,
+        )
+    }
+
+    /// Returns a builder: for a cache that is bounded by weight, and for memory from [`Pages`]. The
+    /// default capacity is 1.
+    pub const fn builder() -> Builder<Self> {
+        Builder::new(LruOptions::of(1))
+    }
+}
+
+impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
+    /// Creates a cache like [`with_capacity`](Lru::with_capacity), with a hasher of your choice; for its
+    /// page see [`KeyIndex::with_capacity_and_hasher`].
+    ///
+    /// # Panics
+    ///
+    /// Panics or aborts where [`try_with_capacity`](Lru::try_with_capacity) returns an error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::hash::RandomState;
+    /// use flatslab::collections::Lru;
+    ///
+    /// let mut cache = Lru::with_capacity_and_hasher(100, RandomState::new());
+    /// cache.insert(7, "seven");
+    /// assert_eq!(cache.peek(&7), Some(&"seven"));
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn with_capacity_and_hasher(capacity: usize, hasher: H) -> Self {
+        let entries = KeySlab::with_capacity(capacity.max(1));
+        match Self::try_of(entries, LruOptions::of(capacity), hasher, &Source::GLOBAL) {
+            Ok(cache) => cache,
+            Err(error) => memory::fail(error),
+        }
+    }
+
+    fn try_of(
+        mut entries: KeySlab<LruEntry<Id, T>>,
+        bounds: LruOptions,
+        hasher: H,
+        source: &Source,
+    ) -> Result<Self, AllocError> {
+        entries.prepare(bounds.capacity)?;
+        Ok(Lru {
+            entries,
+            by_id: KeyIndex::try_new_in(KeyIndexOptions::of(bounds.capacity), hasher, source)?,
+            by_use: List::new(Key::from_raw(0)),
+            deadlines: Heap::try_new_in(0, source)?,
+            bounds,
+            weight: 0,
+        })
+    }
+
+    /// Changes the number of entries that the cache has room for; 0 is taken as 1. If it has more,
+    /// those used longest ago are displaced, and given to `displaced`.
+    ///
+    /// # Complexity
+    ///
+    /// O(capacity) if there is to be more room: entries may move to new memory. Otherwise O(n) for the n
+    /// entries that are displaced; no memory is freed.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there are more entries than a slab can have, or the allocator refuses. No
+    /// entry has been displaced then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::collections::Lru;
+    ///
+    /// let mut cache = Lru::with_capacity(2);
+    /// cache.insert(1, "one");
+    /// cache.insert(2, "two");
+    /// cache.try_resize(1, |id, _| assert_eq!(id, 1))?;
+    /// assert_eq!((cache.len(), cache.capacity()), (1, 1));
+    /// # Ok::<(), flatslab::AllocError>(())
+    /// ```
+    pub fn try_resize(
+        &mut self,
+        capacity: usize,
+        mut displaced: impl FnMut(Id, T),
+    ) -> Result<(), AllocError> {
+        let capacity = capacity.max(1);
+        self.entries.prepare(capacity.saturating_sub(self.len()))?;
+        self.by_id.try_grow(&self.entries, capacity)?;
+        if self.deadlines.capacity() > 0 {
+            self.deadlines.try_grow(capacity)?;
+        }
+        self.bounds.capacity = capacity;
+        while self.len() > capacity {
+            if let Some((id, value)) = self.pop_lru() {
+                displaced(id, value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes the bound of the weight; 0 is taken as 1. Entries used longest ago are displaced until the others weigh no
+    /// more, and given to `displaced`. O(n) for n of them.
+    pub fn set_max_weight(&mut self, max_weight: u64, displaced: impl FnMut(Id, T)) {
+        self.bounds.max_weight = max_weight.max(1);
+        self.displace(0, displaced);
+    }
+
+    /// Returns the number of entries that the cache has room for.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.bounds.capacity
+    }
+
+    /// Returns the number of entries.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_use.len()
+    }
+
+    /// Returns `true` if there is no entry.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_use.is_empty()
+    }
+
+    /// Returns the sum of the weights of all entries.
+    #[inline]
+    #[must_use]
+    pub fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    /// Returns the bound of the weight: `u64::MAX` unless it was set.
+    #[must_use]
+    pub fn max_weight(&self) -> u64 {
+        self.bounds.max_weight
+    }
+
+    /// Returns the value of an id, whose entry is the one used last from then on. Returns `None` if there
+    /// is none.
+    #[inline]
+    pub fn get<Q>(&mut self, id: &Q) -> Option<&T>
+    where
+        Id: Borrow<Q>,
+        Q: ?Sized + Hash + Eq,
+    {
+        self.get_mut(id).map(|value| &*value)
+    }
+
+    /// Returns the value of an id like [`get`](Self::get), to change it.
+    #[inline]
+    pub fn get_mut<Q>(&mut self, id: &Q) -> Option<&mut T>
+    where
+        Id: Borrow<Q>,
+        Q: ?Sized + Hash + Eq,
+    {
+        let key = self.key_of(self.by_id.hash(id), id)?;
+        Some(self.used(key))
+    }
+
+    /// Returns the value of an id, and leaves the order of use as it is. Returns `None` if there is none.
+    #[inline]
+    #[must_use]
+    pub fn peek<Q>(&self, id: &Q) -> Option<&T>
+    where
+        Id: Borrow<Q>,
+        Q: ?Sized + Hash + Eq,
+    {
+        let key = self.key_of(self.by_id.hash(id), id)?;
+        Some(&self.entries.get(key)?.value)
+    }
+
+    /// Returns the value of an id like [`peek`](Self::peek), to change it.
+    #[inline]
+    #[must_use]
+    pub fn peek_mut<Q>(&mut self, id: &Q) -> Option<&mut T>
+    where
+        Id: Borrow<Q>,
+        Q: ?Sized + Hash + Eq,
+    {
+        let key = self.key_of(self.by_id.hash(id), id)?;
+        Some(&mut self.entries.get_mut(key)?.value)
+    }
+
+    /// Returns `true` if there is an entry with this id. The order of use stays as it is.
+    #[inline]
+    #[must_use]
+    pub fn contains<Q>(&self, id: &Q) -> bool
+    where
+        Id: Borrow<Q>,
+        Q: ?Sized + Hash + Eq,
+    {
+        self.peek(id).is_some()
+    }
+
+    /// Makes the entry of an id the one used last. Returns `false` if there is none.
+    #[inline]
+    pub fn promote<Q>(&mut self, id: &Q) -> bool
+    where
+        Id: Borrow<Q>,
+        Q: ?Sized + Hash + Eq,
+    {
+        self.get_mut(id).is_some()
+    }
+
+    /// Returns the value of an id like [`get_mut`](Self::get_mut), or inserts the one that `make`
+    /// returns. The second value is the entry that it displaced.
+    ///
+    /// If `make` panics, nothing has changed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::collections::Lru;
+    ///
+    /// let mut squares = Lru::with_capacity(100);
+    /// let (square, displaced) = squares.get_or_insert_with(7_u64, || 7 * 7);
+    /// assert_eq!((*square, displaced), (49, None));
+    /// ```
+    pub fn get_or_insert_with(
+        &mut self,
+        id: Id,
+        make: impl FnOnce() -> T,
+    ) -> (&mut T, Option<(Id, T)>) {
+        let hash = self.by_id.hash(&id);
+        if let Some(key) = self.key_of(hash, &id) {
+            return (self.used(key), None);
+        }
+        let value = make();
+        let displaced = self.make_room_of_one();
+        let key = self.insert_new(hash, id, value, 1);
+        (self.used(key), displaced)
+    }
+
+    /// Inserts a value, as the one used last. Returns the entry that it displaced: the one with the same
+    /// id, or the one that was used longest ago.
+    ///
+    /// In a cache that is bounded by weight, it has a weight of 1.
+    #[inline]
+    #[doc(alias("push", "put"))]
+    pub fn insert(&mut self, id: Id, value: T) -> Option<(Id, T)> {
+        let hash = self.by_id.hash(&id);
+        if let Some(key) = self.key_of(hash, &id) {
+            return Some(self.replace(key, id, value));
+        }
+        let displaced = self.make_room_of_one();
+        self.insert_new(hash, id, value, 1);
+        displaced
+    }
+
+    /// Inserts a value of this weight, as the one used last; a weight of 0 is taken as 1. The entry with
+    /// the same id is displaced, and those used longest ago until there is room; each is given to
+    /// `displaced`.
+    ///
+    /// A value that is heavier than the [bound](Self::max_weight) is given to it too, after the entry
+    /// with the same id, and no other entry.
+    ///
+    /// # Complexity
+    ///
+    /// Expected O(n) for the n entries that are displaced.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `displaced` does: the entries that it was given are not in the cache then, and neither is
+    /// the new one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::collections::Lru;
+    ///
+    /// let mut files = Lru::builder().capacity(1_000).max_weight(100).build();
+    /// files.insert_weighted("a", vec![0; 60], 60, |_, _| ());
+    /// files.insert_weighted("b", vec![0; 30], 30, |_, _| ());
+    /// let mut gone = Vec::new();
+    /// files.insert_weighted("c", vec![0; 40], 40, |id, _| gone.push(id));
+    /// assert_eq!((gone, files.weight()), (vec!["a"], 70));
+    /// ```
+    pub fn insert_weighted(
+        &mut self,
+        id: Id,
+        value: T,
+        weight: u32,
+        mut displaced: impl FnMut(Id, T),
+    ) {
+        let weight = weight.max(1);
+        if let Some((id, value)) = self.remove(&id) {
+            displaced(id, value);
+        }
+        if u64::from(weight) > self.bounds.max_weight {
+            return displaced(id, value);
+        }
+        let hash = self.by_id.hash(&id);
+        self.displace(weight, &mut displaced);
+        if let Some((id, value)) = self.make_room_of_one() {
+            displaced(id, value);
+        }
+        self.insert_new(hash, id, value, weight);
+    }
+
+    /// Removes the entry with this id, and returns it. Returns `None` if there is none.
+    #[inline]
+    #[doc(alias = "pop")]
+    pub fn remove<Q>(&mut self, id: &Q) -> Option<(Id, T)>
+    where
+        Id: Borrow<Q>,
+        Q: ?Sized + Hash + Eq,
+    {
+        let key = self.key_of(self.by_id.hash(id), id)?;
+        self.take(key)
+    }
+
+    /// Borrows the entry that was used longest ago. Returns `None` if there is none. O(1).
+    #[must_use]
+    pub fn peek_lru(&self) -> Option<(&Id, &T)> {
+        let entry = self.entries.get(self.by_use.last()?)?;
+        Some((&entry.id, &entry.value))
+    }
+
+    /// Removes the entry that was used longest ago, and returns it. Returns `None` if there is none.
+    #[inline]
+    #[doc(alias = "evict")]
+    pub fn pop_lru(&mut self) -> Option<(Id, T)> {
+        self.take(self.by_use.last()?)
+    }
+
+    /// Gives the entry of an id a deadline, after which [`pop_expired`](Self::pop_expired) removes it.
+    /// Returns `false` if there is no entry. O(log n).
+    ///
+    /// A time is a number, such as of milliseconds. The cache has no clock: [`get`](Self::get) finds an
+    /// entry until it is removed. An entry that is replaced has no deadline. The first call allocates
+    /// memory for the deadlines of all entries, if
+    /// [`try_reserve_deadlines`](Self::try_reserve_deadlines) has not.
+    ///
+    /// # Panics
+    ///
+    /// Panics or aborts if that memory is refused.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::collections::Lru;
+    ///
+    /// let mut addresses = Lru::with_capacity(100);
+    /// addresses.insert("localhost", [127, 0, 0, 1]);
+    /// addresses.set_deadline("localhost", 60);
+    /// assert_eq!(addresses.pop_expired(59), None);
+    /// assert_eq!(addresses.pop_expired(60), Some(("localhost", [127, 0, 0, 1])));
+    /// ```
+    #[track_caller]
+    #[doc(alias("ttl", "time to live", "expire"))]
+    pub fn set_deadline<Q>(&mut self, id: &Q, deadline: u64) -> bool
+    where
+        Id: Borrow<Q>,
+        Q: ?Sized + Hash + Eq,
+    {
+        let Some(key) = self.key_of(self.by_id.hash(id), id) else {
+            return false;
+        };
+        if let Err(error) = self.try_reserve_deadlines() {
+            memory::fail(error)
+        }
+        self.deadlines.push(key, deadline).is_ok()
+    }
+
+    /// Allocates memory for the deadlines of all entries, 20 bytes for each.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the allocator refuses.
+    pub fn try_reserve_deadlines(&mut self) -> Result<(), AllocError> {
+        self.deadlines.try_grow(self.by_id.capacity())
+    }
+
+    /// Returns the earliest deadline. Returns `None` if no entry has one. O(1).
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<u64> {
+        Some(self.deadlines.peek()?.0)
+    }
+
+    /// Removes an entry whose deadline is `now` or earlier, and returns it; the earliest first. Returns
+    /// `None` if there is none. O(log n).
+    pub fn pop_expired(&mut self, now: u64) -> Option<(Id, T)> {
+        let (deadline, key) = self.deadlines.peek()?;
+        match deadline <= now {
+            true => self.take(key),
+            false => None,
+        }
+    }
+
+    /// Removes the entries for which `keep` returns `false`, and drops them. O(n).
+    ///
+    /// # Panics
+    ///
+    /// Panics if `keep` or a destructor does; the other entries are still there then.
+    pub fn retain(&mut self, mut keep: impl FnMut(&Id, &mut T) -> bool) {
+        let mut at = self.by_use.first();
+        while let Some(key) = at {
+            let Some(entry) = self.entries.get_mut(key) else {
+                return;
+            };
+            at = entry.used.next();
+            if !keep(&entry.id, &mut entry.value) {
+                drop(self.take(key));
+            }
+        }
+    }
+
+    /// Removes all entries, and drops them. O(n).
+    ///
+    /// # Panics
+    ///
+    /// Panics if a destructor does; the other entries are still there then.
+    pub fn clear(&mut self) {
+        while self.pop_lru().is_some() {}
+    }
+
+    /// Returns an iterator over ids and values, from the entry used last to the one used longest ago. O(1),
+    /// and O(1) for each entry.
+    pub fn iter(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = (&Id, &T)> + ExactSizeIterator + Clone + '_ {
+        let entries = self.by_use.iter(&self.entries);
+        entries.map(|(_, entry)| (&entry.id, &entry.value))
+    }
+
+    /// The key of the entry with this id.
+    #[inline(always)]
+    fn key_of<Q>(&self, hash: u64, id: &Q) -> Option<Key>
+    where
+        Id: Borrow<Q>,
+        Q: ?Sized + Eq,
+    {
+        let (_, key) = self.by_id.find_by(hash, |slot| {
+            let (key, entry) = self.entries.get_at(slot)?;
+            (entry.id.borrow() == id).then_some(key)
+        })?;
+        Some(key)
+    }
+
+    /// Makes an entry the one used last, and borrows its value.
+    #[inline(always)]
+    #[track_caller]
+    fn used(&mut self, key: Key) -> &mut T {
+        let moved = self.by_use.move_to_front(&mut self.entries, key);
+        debug_assert_eq!(moved, Ok(()), "lru-entries");
+        &mut self.entries[key].value
+    }
+
+    /// Writes another value with the same id to an entry, which is the one used last from then on.
+    fn replace(&mut self, key: Key, id: Id, value: T) -> (Id, T) {
+        self.used(key);
+        self.deadlines.remove(key);
+        let entry = &mut self.entries[key];
+        self.weight -= u64::from(mem::replace(&mut entry.weight, 1)) - 1;
+        (
+            mem::replace(&mut entry.id, id),
+            mem::replace(&mut entry.value, value),
+        )
+    }
+
+    /// Displaces the entry used longest ago, if there is no room for another one of weight 1.
+    #[inline(always)]
+    fn make_room_of_one(&mut self) -> Option<(Id, T)> {
+        let is_full = self.len() >= self.bounds.capacity || self.weight >= self.bounds.max_weight;
+        if is_full { self.pop_lru() } else { None }
+    }
+
+    /// Displaces entries until another one of this weight has room.
+    fn displace(&mut self, weight: u32, mut displaced: impl FnMut(Id, T)) {
+        while self.weight + u64::from(weight) > self.bounds.max_weight {
+            match self.pop_lru() {
+                Some((id, value)) => displaced(id, value),
+                None => return,
+            }
+        }
+    }
+
+    /// Inserts an entry for which there is room, and whose id is in no other.
+    #[inline(always)]
+    #[track_caller]
+    fn insert_new(&mut self, hash: u64, id: Id, value: T, weight: u32) -> Key {
+        let entry = LruEntry {
+            id,
+            value,
+            used: Links::new(),
+            weight,
+        };
+        let pushed = self.by_use.push_front(&mut self.entries, entry);
+        let key = pushed.expect("lru-bounds");
+        self.weight += u64::from(weight);
+        if !self.by_id.add_hashed(hash, key.index()) {
+            self.rebuild();
+        }
+        key
+    }
+
+    /// Creates the index again, if ids have changed, or hashes: so that it was full of entries that find no
+    /// value.
+    #[cold]
+    #[inline(never)]
+    fn rebuild(&mut self) {
+        self.by_id.rebuild(&self.entries, self.entries.keys());
+    }
+
+    /// Removes an entry.
+    #[inline(always)]
+    fn take(&mut self, key: Key) -> Option<(Id, T)> {
+        self.by_id.forget(&self.entries, key);
+        if !self.deadlines.is_empty() {
+            self.deadlines.remove(key);
+        }
+        let entry = self.by_use.remove(&mut self.entries, key).ok()?;
+        self.weight -= u64::from(entry.weight);
+        Some((entry.id, entry.value))
+    }
+}
+
+/// The options of a builder of caches, and its bounds.
+#[derive(Clone, Copy, Debug)]
+pub struct LruOptions {
+    capacity: usize,
+    max_weight: u64,
+}
+
+impl LruOptions {
+    const fn of(capacity: usize) -> Self {
+        LruOptions {
+            capacity: if capacity == 0 { 1 } else { capacity },
+            max_weight: u64::MAX,
+        }
+    }
+}
+
+/// The options of an [`Lru`].
+impl<Id: Hash + Eq, T> Builder<Lru<Id, T>> {
+    /// Sets the number of entries that the cache has room for. The default is 1, and 0 is taken as 1.
+    ///
+    /// ```
+    /// use flatslab::collections::Lru;
+    ///
+    /// let cache = Lru::<u64, u64>::builder().capacity(1000).build();
+    /// assert_eq!(cache.capacity(), 1000);
+    /// ```
+    pub const fn capacity(mut self, capacity: usize) -> Self {
+        self.options.capacity = LruOptions::of(capacity).capacity;
+        self
+    }
+
+    /// Sets the bound of the sum of all [weights](Lru::insert_weighted). The default is `u64::MAX`, and 0 is
+    /// taken as 1.
+    ///
+    /// ```
+    /// use flatslab::collections::Lru;
+    ///
+    /// let cache = Lru::<u64, u64>::builder().capacity(1000).max_weight(1 << 20).build();
+    /// assert_eq!(cache.max_weight(), 1 << 20);
+    /// ```
+    pub const fn max_weight(mut self, max_weight: u64) -> Self {
+        self.options.max_weight = if max_weight == 0 { 1 } else { max_weight };
+        self
+    }
+}
+
+impl<Id: Hash + Eq, T> Build for Lru<Id, T> {
+    type Options = LruOptions;
+
+    fn try_build(options: LruOptions, pages: Pages) -> Result<Self, BuildError> {
+        let entries = KeySlab::builder()
+            .reserve(options.capacity)
+            .pages(pages.clone());
+        let entries = entries.try_build()?;
+        let source = pages.into_source()?;
+        Ok(Self::try_of(entries, options, IdState::new(), &source)?)
+    }
+}
+
+impl<Id, T, H> fmt::Debug for Lru<Id, T, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lru")
+            .field("len", &self.by_use.len())
+            .field("capacity", &self.bounds.capacity)
+            .field("weight", &self.weight)
+            .finish_non_exhaustive()
+    }
+}

@@ -4,19 +4,22 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use flatslab::collections::{Heap, SortedMap, SortedSlab, TimerWheel};
+use flatslab::collections::{Heap, Lru, SortedMap, SortedSlab, TimerWheel};
 use flatslab::{GenKey, Key};
 use flatslab_benches::prelude::*;
 use priority_queue::PriorityQueue;
 use rand::Rng;
 use rand::seq::SliceRandom;
 
+use caches::{Cache, cache};
 use heaps::{Binary, Nexus, OurHeap, Timers, heap};
 use indices::{Dense, Fold, Fx, Index, OfHash, OfIndexMap, Sip, Sparse, growing, index};
 use lists::{Boxes, NexusQueue, OurList, Queue, list};
 use maps::{Map, NexusBTree, NexusRbTree, map};
 use timers::{Stale, Timeouts, longest_tick, timers};
 
+#[path = "by_key/caches.rs"]
+mod caches;
 #[path = "by_key/heaps.rs"]
 mod heaps;
 #[path = "by_key/indices.rs"]
@@ -76,6 +79,8 @@ const LISTS: [&str; 4] = [
 
 const INDICES: [&str; 3] = ["INDEX get", "INDEX get, not there", "INDEX remove + insert"];
 
+const CACHES: [&str; 3] = ["CACHE get", "CACHE request", "CACHE insert, one displaced"];
+
 /// The longest of all insertions, in ticks.
 const GROWING: [&str; 1] = ["INDEX longest insertion"];
 
@@ -111,10 +116,17 @@ fn cases(_: &Arguments, live: usize, bytes: usize) -> Vec<Case> {
             LISTS, "nexus List", list: OurList<Key>, OurList<GenKey>, NexusQueue, Boxes
         )],
         _ => {
-            let mut cases = vec![case!(
-                INDICES, "HashMap, foldhash", index: Dense, Sparse, OfHash<Fold>, OfHash<Fx>,
-                OfHash<Sip>, OfIndexMap
-            )];
+            let mut cases = vec![
+                case!(
+                    INDICES, "HashMap, foldhash", index: Dense, Sparse, OfHash<Fold>, OfHash<Fx>,
+                    OfHash<Sip>, OfIndexMap
+                ),
+                case!(
+                    CACHES, "lru",
+                    cache: Lru<u64, [u64; 6]>, lru::LruCache<u64, [u64; 6]>,
+                    quick_cache::unsync::Cache<u64, [u64; 6]>
+                ),
+            ];
             if live >= 1 << 15 {
                 cases.push(case!(
                     GROWING, "HashMap, foldhash", growing: Dense, OfHash<Fold>, OfHash<Fx>

@@ -1,7 +1,7 @@
 //! `Lru`: values by id, of which those used longest ago are displaced.
 //!
 //! An entry is in the slab, in the index by its id and in the list by use; if it has a deadline, in the
-//! heap too. Hashes, which are code of the user, are calculated before an entry is taken out of any of
+//! heap too. The links of the list are not in the entries: a hit touches its entry alone. Hashes, which are code of the user, are calculated before an entry is taken out of any of
 //! them, so a hasher that panics leaves the cache as it was.
 //!
 //! # Invariants
@@ -19,15 +19,14 @@ use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use core::mem;
 
+use super::circles::Circles;
 use super::hash::IdState;
 use super::heap::Heap;
 use super::key_index::{Indexed, KeyIndex, KeyIndexOptions};
-use super::list::List;
 use crate::builder::{Build, Builder};
 use crate::error::{AllocError, BuildError};
 use crate::key::Key;
 use crate::key_slab::KeySlab;
-use crate::links::{Linked, Links};
 use crate::memory::Pages;
 use crate::raw::memory;
 use crate::raw::source::Source;
@@ -37,8 +36,8 @@ use crate::raw::source::Source;
 ///
 /// # Memory
 ///
-/// All memory is allocated and touched when the cache is created: for each entry the id, the value, 16
-/// bytes of links and weight, and 12 bytes of the index. Nothing is allocated later, unless the cache is
+/// All memory is allocated and touched when the cache is created: for each entry the id, the value, 8
+/// bytes of the slab and for the weight, 8 of links, and 12 of the index. Nothing is allocated later, unless the cache is
 /// [resized](Self::try_resize), or entries get [deadlines](Self::set_deadline).
 ///
 /// # Complexity
@@ -70,30 +69,26 @@ use crate::raw::source::Source;
 pub struct Lru<Id, T, H = IdState> {
     entries: KeySlab<LruEntry<Id, T>>,
     by_id: KeyIndex<Id, H>,
-    by_use: List,
+    by_use: Circles,
     deadlines: Heap<u64>,
     bounds: LruOptions,
     weight: u64,
+}
+
+/// The list by use, from the entry used last on.
+const USE: usize = 0;
+
+/// The key of the entry in a slot.
+#[inline(always)]
+fn key(slot: usize) -> Key {
+    Key::from_raw(slot as u32)
 }
 
 /// A value in the cache.
 struct LruEntry<Id, T> {
     id: Id,
     value: T,
-    used: Links,
     weight: u32,
-}
-
-impl<Id, T> Linked for LruEntry<Id, T> {
-    #[inline(always)]
-    fn links(&self) -> &Links {
-        &self.used
-    }
-
-    #[inline(always)]
-    fn links_mut(&mut self) -> &mut Links {
-        &mut self.used
-    }
 }
 
 impl<Id, T> Indexed<Id> for LruEntry<Id, T> {
@@ -179,7 +174,7 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         Ok(Lru {
             entries,
             by_id: KeyIndex::try_new_in(KeyIndexOptions::of(bounds.capacity), hasher, source)?,
-            by_use: List::new(Key::from_raw(0)),
+            by_use: Circles::try_new(1, bounds.capacity, source)?,
             deadlines: Heap::try_new_in(0, source)?,
             bounds,
             weight: 0,
@@ -219,6 +214,7 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         let capacity = capacity.max(1);
         self.entries.prepare(capacity.saturating_sub(self.len()))?;
         self.by_id.try_grow(&self.entries, capacity)?;
+        self.by_use.try_grow(capacity)?;
         if self.deadlines.capacity() > 0 {
             self.deadlines.try_grow(capacity)?;
         }
@@ -248,14 +244,14 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
-        self.by_use.len()
+        self.entries.len()
     }
 
     /// Returns `true` if there is no entry.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.by_use.is_empty()
+        self.entries.is_empty()
     }
 
     /// Returns the sum of the weights of all entries.
@@ -448,15 +444,17 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
     /// Borrows the entry that was used longest ago. Returns `None` if there is none. O(1).
     #[must_use]
     pub fn peek_lru(&self) -> Option<(&Id, &T)> {
-        let entry = self.entries.get(self.by_use.last()?)?;
-        Some((&entry.id, &entry.value))
+        self.iter().next_back()
     }
 
     /// Removes the entry that was used longest ago, and returns it. Returns `None` if there is none.
     #[inline]
     #[doc(alias = "evict")]
     pub fn pop_lru(&mut self) -> Option<(Id, T)> {
-        self.take(self.by_use.last()?)
+        if self.is_empty() {
+            return None;
+        }
+        self.take(key(self.by_use.last(USE)))
     }
 
     /// Gives the entry of an id a deadline, after which [`pop_expired`](Self::pop_expired) removes it.
@@ -529,14 +527,17 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
     ///
     /// Panics if `keep` or a destructor does; the other entries are still there then.
     pub fn retain(&mut self, mut keep: impl FnMut(&Id, &mut T) -> bool) {
-        let mut at = self.by_use.first();
-        while let Some(key) = at {
-            let Some(entry) = self.entries.get_mut(key) else {
+        if self.is_empty() {
+            return;
+        }
+        let mut at = Some(self.by_use.last(USE));
+        while let Some(slot) = at {
+            at = self.by_use.previous(slot);
+            let Some(entry) = self.entries.get_mut(key(slot)) else {
                 return;
             };
-            at = entry.used.next();
             if !keep(&entry.id, &mut entry.value) {
-                drop(self.take(key));
+                drop(self.take(key(slot)));
             }
         }
     }
@@ -555,8 +556,11 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
     pub fn iter(
         &self,
     ) -> impl DoubleEndedIterator<Item = (&Id, &T)> + ExactSizeIterator + Clone + '_ {
-        let entries = self.by_use.iter(&self.entries);
-        entries.map(|(_, entry)| (&entry.id, &entry.value))
+        let slots = self.by_use.slots(USE, self.len());
+        slots.map(|slot| {
+            let entry = &self.entries[key(slot)];
+            (&entry.id, &entry.value)
+        })
     }
 
     /// The key of the entry with this id.
@@ -577,8 +581,8 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
     #[inline(always)]
     #[track_caller]
     fn used(&mut self, key: Key) -> &mut T {
-        let moved = self.by_use.move_to_front(&mut self.entries, key);
-        debug_assert_eq!(moved, Ok(()), "lru-entries");
+        self.by_use.unlink(key.index());
+        self.by_use.push_front(USE, key.index());
         &mut self.entries[key].value
     }
 
@@ -615,14 +619,9 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
     #[inline(always)]
     #[track_caller]
     fn insert_new(&mut self, hash: u64, id: Id, value: T, weight: u32) -> Key {
-        let entry = LruEntry {
-            id,
-            value,
-            used: Links::new(),
-            weight,
-        };
-        let pushed = self.by_use.push_front(&mut self.entries, entry);
-        let key = pushed.expect("lru-bounds");
+        let entry = LruEntry { id, value, weight };
+        let key = self.entries.insert(entry);
+        self.by_use.push_front(USE, key.index());
         self.weight += u64::from(weight);
         if !self.by_id.add_hashed(hash, key.index()) {
             self.rebuild();
@@ -645,7 +644,8 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         if !self.deadlines.is_empty() {
             self.deadlines.remove(key);
         }
-        let entry = self.by_use.remove(&mut self.entries, key).ok()?;
+        let entry = self.entries.try_remove(key)?;
+        self.by_use.unlink(key.index());
         self.weight -= u64::from(entry.weight);
         Some((entry.id, entry.value))
     }
@@ -713,7 +713,7 @@ impl<Id: Hash + Eq, T> Build for Lru<Id, T> {
 impl<Id, T, H> fmt::Debug for Lru<Id, T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lru")
-            .field("len", &self.by_use.len())
+            .field("len", &self.entries.len())
             .field("capacity", &self.bounds.capacity)
             .field("weight", &self.weight)
             .finish_non_exhaustive()

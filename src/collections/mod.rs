@@ -113,6 +113,8 @@
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "alloc")]
+mod circles;
+#[cfg(feature = "alloc")]
 mod entry;
 #[cfg(feature = "alloc")]
 mod hash;

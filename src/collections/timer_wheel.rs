@@ -13,14 +13,12 @@
 //! A timer that is started again with a later deadline, as most are, stays where it is: the deadline
 //! is written, and the timer is moved when its bucket comes.
 //!
-//! A bucket is a list in the form of a circle, with an entry that no timer has. So a timer is linked
-//! and unlinked without a branch, which would be mispredicted: whether a bucket has another timer is
-//! by chance. The links, and the deadlines, are in arrays with an entry for each slot; no operation
+//! The links and the deadlines of all timers are in arrays with an entry for each slot; no operation
 //! touches the values of the slab.
 //!
 //! # Invariants
 //!
-//! * `wheel-linked`: the timers in the circle of a bucket, and no others, have its number, and there are
+//! * `wheel-linked`: the timers in the list of a bucket, and no others, have its number, and there are
 //!   as many as `counts` says. `occupied` has the bits of the buckets with timers, and `levels` those of
 //!   the levels with such a bucket. They also have bits of buckets and levels that have become empty,
 //!   until these are looked at.
@@ -30,6 +28,7 @@
 
 use core::fmt;
 
+use super::circles::Circles;
 use super::heap::{SlotError, check_slots};
 use crate::builder::{Build, Builder};
 use crate::error::{AllocError, BuildError};
@@ -116,8 +115,8 @@ const MOVES: u32 = 64;
 #[doc(alias("timeout", "timers", "DelayQueue", "hierarchical", "wheel"))]
 pub struct TimerWheel<K: SlabKey = Key> {
     timers: Array<Timer<K>>,
-    /// Of the buckets, and then of the slots.
-    links: Array<Link>,
+    /// A list for each bucket.
+    lists: Circles,
     counts: Array<u32>,
     occupied: [u128; LEVELS],
     levels: u32,
@@ -146,23 +145,6 @@ impl<K: SlabKey> Timer<K> {
     #[inline(always)]
     const fn is_running(&self) -> bool {
         self.bucket != ALL as u32
-    }
-}
-
-/// The neighbours in the circle of a bucket.
-#[derive(Clone, Copy)]
-struct Link {
-    previous: u32,
-    next: u32,
-}
-
-impl Link {
-    /// The circle of one entry.
-    const fn alone(at: usize) -> Self {
-        Link {
-            previous: at as u32,
-            next: at as u32,
-        }
     }
 }
 
@@ -251,12 +233,9 @@ impl<K: SlabKey> TimerWheel<K> {
     fn try_new_in(options: TimerWheelOptions, source: &Source) -> Result<Self, AllocError> {
         let TimerWheelOptions { slots, time } = options;
         check_slots(slots)?;
-        let mut links = Array::try_with_capacity(ALL + slots, source)?;
-        (0..ALL).for_each(|bucket| links.push(Link::alone(bucket)));
-        links.fill_up(Link::alone(0));
         Ok(TimerWheel {
             timers: Array::try_filled(slots, Timer::STOPPED, source)?,
-            links,
+            lists: Circles::try_new(ALL, slots, source)?,
             counts: Array::try_filled(ALL, 0, source)?,
             occupied: [0; LEVELS],
             levels: 0,
@@ -281,8 +260,7 @@ impl<K: SlabKey> TimerWheel<K> {
         check_slots(slots)?;
         if slots > self.capacity() {
             let mut timers = Array::try_with_capacity(slots, self.timers.source())?;
-            self.links.try_grow(ALL + slots)?;
-            self.links.fill_up(Link::alone(0));
+            self.lists.try_grow(slots)?;
             timers.extend_from_slice(&self.timers);
             timers.fill_up(Timer::STOPPED);
             self.timers = timers;
@@ -313,7 +291,7 @@ impl<K: SlabKey> TimerWheel<K> {
     /// Returns the bytes of memory that are allocated.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.timers.bytes() + self.links.bytes() + self.counts.bytes()
+        self.timers.bytes() + self.lists.bytes() + self.counts.bytes()
     }
 
     /// Returns the time up to which all timers have been found: the latest one that
@@ -411,7 +389,7 @@ impl<K: SlabKey> TimerWheel<K> {
                     return None;
                 }
                 moves -= 1;
-                self.unlink_first(slot, timer.bucket as usize);
+                self.pop_front(timer.bucket as usize);
                 self.link(slot, timer.key, timer.deadline);
                 continue;
             }
@@ -460,7 +438,7 @@ impl<K: SlabKey> TimerWheel<K> {
     pub fn clear(&mut self) {
         self.timers.fill(Timer::STOPPED);
         self.counts.fill(0);
-        (0..ALL).for_each(|bucket| self.links[bucket] = Link::alone(bucket));
+        self.lists.clear();
         (self.occupied, self.levels) = ([0; LEVELS], 0);
         (self.len, self.owed) = (0, 0);
     }
@@ -489,7 +467,7 @@ impl<K: SlabKey> TimerWheel<K> {
     fn first_due(&mut self, now: u64) -> Option<usize> {
         let present = bucket(0, self.time);
         if self.counts[present] > 0 {
-            return Some(self.links[present].next as usize - ALL);
+            return Some(self.lists.first(present));
         }
         if now == self.time {
             return None;
@@ -498,8 +476,7 @@ impl<K: SlabKey> TimerWheel<K> {
         let highest = (now.saturating_add(1) ^ self.time).ilog2() / BITS;
         each_level(self.levels & ((2 << highest) - 1)).find_map(|level| {
             let block = self.first_block(level)?;
-            let first = self.links[bucket(level, block)].next as usize;
-            (end_of(level, block) <= now).then(|| first - ALL)
+            (end_of(level, block) <= now).then(|| self.lists.first(bucket(level, block)))
         })
     }
 
@@ -566,9 +543,8 @@ impl<K: SlabKey> TimerWheel<K> {
         let bucket = bucket(level, block);
         while *moves > 0 && self.counts[bucket] > 0 {
             *moves -= 1;
-            let slot = self.links[bucket].next as usize - ALL;
+            let slot = self.pop_front(bucket);
             let timer = self.timers[slot];
-            self.unlink_first(slot, bucket);
             self.link(slot, timer.key, timer.deadline);
         }
     }
@@ -584,13 +560,7 @@ impl<K: SlabKey> TimerWheel<K> {
         let level = lower + usize::from(blocks >= BUCKETS as u64);
         let block = block(level, due);
         let bucket = bucket(level, block);
-        let last = self.links[bucket].previous;
-        self.links[ALL + slot] = Link {
-            previous: last,
-            next: bucket as u32,
-        };
-        self.links[last as usize].next = (ALL + slot) as u32;
-        self.links[bucket].previous = (ALL + slot) as u32;
+        self.lists.push_back(bucket, slot);
         self.counts[bucket] += 1;
         self.occupied[level] |= 1 << place(block);
         self.levels |= 1 << level;
@@ -604,21 +574,15 @@ impl<K: SlabKey> TimerWheel<K> {
     /// Takes the timer of a slot out of its bucket.
     #[inline(always)]
     fn unlink(&mut self, slot: usize, bucket: u32) {
-        let Link { previous, next } = self.links[ALL + slot];
-        self.links[previous as usize].next = next;
-        self.links[next as usize].previous = previous;
+        self.lists.unlink(slot);
         self.counts[bucket as usize] -= 1;
     }
 
-    /// Takes the timer of a slot out of its bucket, whose first one it is. It does not read the link
-    /// to the previous entry, which has just been written if that was the first one before: the
-    /// processor would wait until it is in memory.
+    /// Takes the first timer out of a bucket, and returns its slot.
     #[inline(always)]
-    fn unlink_first(&mut self, slot: usize, bucket: usize) {
-        let next = self.links[ALL + slot].next;
-        self.links[bucket].next = next;
-        self.links[next as usize].previous = bucket as u32;
+    fn pop_front(&mut self, bucket: usize) -> usize {
         self.counts[bucket] -= 1;
+        self.lists.pop_front(bucket)
     }
 
     /// Takes the timer of a slot out of the wheel.
@@ -632,6 +596,8 @@ impl<K: SlabKey> TimerWheel<K> {
     /// Checks the invariants. O(capacity).
     #[cfg(test)]
     pub(super) fn check(&self) {
+        use alloc::vec::Vec;
+
         let mut seen = 0;
         for number in 0..ALL {
             let (level, place) = (number / BUCKETS, number % BUCKETS);
@@ -640,18 +606,16 @@ impl<K: SlabKey> TimerWheel<K> {
             assert!(count == 0 || is_noted, "wheel-linked");
             let present = block(level, self.time);
             let away = (place as u64).wrapping_sub(present) % BUCKETS as u64;
-            let (mut previous, mut at) = (number, self.links[number].next as usize);
-            for _ in 0..count {
-                assert_eq!(self.links[at].previous as usize, previous, "wheel-linked");
-                let timer = &self.timers[at - ALL];
+            let slots: Vec<usize> = self.lists.slots(number, count as usize).collect();
+            let backwards = self.lists.slots(number, count as usize).rev();
+            assert!(slots.iter().rev().copied().eq(backwards), "circle");
+            for slot in slots {
+                let timer = &self.timers[slot];
                 assert_eq!(timer.bucket as usize, number, "wheel-linked");
                 let is_over = away == 0 && timer.deadline <= self.time;
                 let own = block(level, timer.deadline);
                 assert!(own >= present + away || is_over, "wheel-window");
-                (previous, at) = (at, self.links[at].next as usize);
             }
-            assert_eq!(at, number, "wheel-linked");
-            assert_eq!(self.links[at].previous as usize, previous, "wheel-linked");
             seen += count;
         }
         assert_eq!(self.iter().count(), self.len(), "wheel-linked");

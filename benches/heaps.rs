@@ -1,26 +1,16 @@
-//! Queues of jobs by time, whose times change: the pairing heap of `examples/pairing_heap.rs`, whose
-//! nodes are in a `KeySlab`, beside `BinaryHeap` with outdated entries that are skipped, and the crate
-//! `priority-queue`.
+//! Queues of jobs by time, whose times change: `Heap`, beside `BinaryHeap` with outdated entries that
+//! are skipped, and the crate `priority-queue`.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use flatslab::GenKey;
+use flatslab::Key;
+use flatslab::collections::Heap;
 use flatslab_benches::prelude::*;
 use priority_queue::PriorityQueue;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-
-#[path = "../examples/pairing_heap.rs"]
-#[allow(
-    dead_code,
-    unused_imports,
-    reason = "the example is a program with tests"
-)]
-mod pairing_heap;
-
-use pairing_heap::PairingHeap;
 
 const PLAN: Plan = plan::of(
     "heaps",
@@ -54,7 +44,7 @@ fn cases(_: &Arguments, _: usize, _: usize) -> Vec<Case> {
     let entries = vec![
         entry!(LAZY, Lazy),
         entry!("priority-queue", PriorityQueue<u32, Reverse<u64>>),
-        entry!("pairing heap in a KeySlab", PairingHeap<u64, u32>),
+        entry!("Heap", Growing),
     ];
     vec![Case::of(
         &ROWS,
@@ -140,23 +130,38 @@ impl Jobs for PriorityQueue<u32, Reverse<u64>> {
     }
 }
 
-impl Jobs for PairingHeap<u64, u32> {
-    type Place = GenKey;
+/// A heap that makes room for twice as many jobs.
+struct Growing(Heap<u64>);
+
+impl Default for Growing {
+    fn default() -> Self {
+        Growing(Heap::with_capacity(16))
+    }
+}
+
+impl Jobs for Growing {
+    type Place = Key;
 
     #[inline(always)]
-    fn push(&mut self, number: u32, time: u64) -> GenKey {
-        PairingHeap::push(self, time, number)
+    fn push(&mut self, number: u32, time: u64) -> Key {
+        let key = Key::from_raw(number);
+        if self.0.push(key, time).is_err() {
+            let grown = self.0.try_grow(2 * number as usize);
+            grown.expect("there is memory");
+            return self.push(number, time);
+        }
+        key
     }
 
     #[inline(always)]
-    fn set_time(&mut self, key: GenKey, time: u64) {
-        self.reprioritize(key, time);
+    fn set_time(&mut self, key: Key, time: u64) {
+        self.0.change(key, time);
     }
 
     #[inline(always)]
     fn pop(&mut self) -> Option<(u32, u64)> {
-        let (time, number) = PairingHeap::pop(self)?;
-        Some((number, time))
+        let (time, key) = self.0.pop()?;
+        Some((key.into_raw(), time))
     }
 }
 

@@ -1,6 +1,5 @@
-//! An LRU cache: a bounded slab with the entries, an index that finds an entry by its id, and a list
-//! from the most recently used entry to the least recently used one. A hit, an insertion and an
-//! eviction are O(1), and nothing moves or allocates after construction.
+//! A cache of pages that is full: a request finds its page, or loads it in the place of the one that
+//! was used longest ago. An `Lru` beside what is written with `std` alone.
 //!
 //! ```text
 //! cargo run --release --example lru_cache
@@ -10,78 +9,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
-use flatslab::collections::{Indexed, InsertIdError, KeyIndex, Links, List};
-use flatslab::{BoundedKeySlab, Key, linked};
-
-struct Node {
-    id: u64,
-    value: u64,
-    used: Links,
-}
-
-linked!(impl Linked<Key, Key> for Node { used });
-
-impl Indexed<u64> for Node {
-    fn id(&self) -> &u64 {
-        &self.id
-    }
-}
-
-struct LruCache {
-    nodes: BoundedKeySlab<Node>,
-    by_id: KeyIndex<u64>,
-    by_use: List,
-}
-
-impl LruCache {
-    fn with_capacity(capacity: usize) -> Self {
-        LruCache {
-            nodes: BoundedKeySlab::with_capacity(capacity),
-            by_id: KeyIndex::with_capacity(capacity),
-            by_use: List::new(Key::from_raw(0)),
-        }
-    }
-
-    fn evict(&mut self) -> Option<(u64, u64)> {
-        let oldest = self.by_use.last()?;
-        self.by_id.forget(&self.nodes, oldest);
-        let node = self.by_use.pop_back(&mut self.nodes)?;
-        Some((node.id, node.value))
-    }
-
-    /// The value of this id, which is the newest from then on.
-    fn get(&mut self, id: u64) -> Option<&mut u64> {
-        let key = self.by_id.get(&self.nodes, &id)?;
-        let moved = self.by_use.move_to_front(&mut self.nodes, key);
-        moved.expect("every node is in the list");
-        Some(&mut self.nodes[key].value)
-    }
-
-    /// Puts a value in, as the newest. Returns what had to go for it: the value
-    /// that the id had, or the oldest if the cache was full.
-    fn insert(&mut self, id: u64, value: u64) -> Option<(u64, u64)> {
-        if let Some(there) = self.get(id) {
-            return Some((id, std::mem::replace(there, value)));
-        }
-        let evicted = if self.nodes.is_full() {
-            self.evict()
-        } else {
-            None
-        };
-        let used = Links::new();
-        match self.by_id.insert(&mut self.nodes, Node { id, value, used }) {
-            Ok(key) => {
-                let linked = self.by_use.link_front(&mut self.nodes, key);
-                linked.expect("a new node is in no list");
-                evicted
-            }
-            // Only a cache of capacity 0 is full after an eviction.
-            Err(InsertIdError::Full(node) | InsertIdError::Taken(node)) => {
-                Some((node.id, node.value))
-            }
-        }
-    }
-}
+use flatslab::collections::Lru;
 
 /// The same with `std` alone: a stamp for each use, and an ordered map from
 /// stamps to ids, whose first entry is the oldest. O(log n).
@@ -140,15 +68,15 @@ fn median(mut figures: Vec<f64>) -> f64 {
 
 fn main() {
     let (capacity, requests) = (4_096, requests(40_000, 8_192));
-    let mut linked = LruCache::with_capacity(capacity);
+    let mut cache = Lru::with_capacity(capacity);
     let mut stamped = StampedCache::default();
     let (mut ns, mut stamped_ns) = (Vec::new(), Vec::new());
     // In turns, so that a busy machine slows both down.
     for round in 0..6 {
         let ours = serve(&requests, |id| {
-            let hit = linked.get(id).is_some();
+            let hit = cache.get(&id).is_some();
             if !hit {
-                linked.insert(id, 1);
+                cache.insert(id, 1);
             }
             hit
         });
@@ -170,30 +98,24 @@ fn main() {
 mod tests {
     use super::*;
 
-    /// Against a vector in order of use: what falls off its end is evicted.
     #[test]
-    fn the_entry_used_longest_ago_is_evicted() {
-        for capacity in [0, 1, 2, 7] {
-            let mut cache = LruCache::with_capacity(capacity);
-            let mut model: Vec<(u64, u64)> = Vec::new();
+    fn both_have_the_same_pages() {
+        for capacity in [1, 2, 7] {
+            let mut cache = Lru::with_capacity(capacity);
+            let mut stamped = StampedCache::default();
             for (step, id) in (0..).zip(requests(5_000, 12)) {
-                let at = model.iter().position(|entry| entry.0 == id);
-                let old = at.map(|at| model.remove(at));
-                if step % 3 > 0 {
-                    assert_eq!(cache.get(id).copied(), old.map(|old| old.1));
-                    model.splice(0..0, old);
-                    continue;
-                }
-                model.insert(0, (id, step));
-                let evicted = (model.len() > capacity).then(|| model.pop().unwrap());
-                assert_eq!(cache.insert(id, step), old.or(evicted));
+                let (_, displaced) = cache.get_or_insert_with(id, || step);
+                let is_full = cache.len() == capacity;
+                assert!(displaced.is_none() || is_full);
+                stamped.request(id, capacity);
+                assert!(
+                    stamped
+                        .ids
+                        .values()
+                        .rev()
+                        .eq(cache.iter().map(|(id, _)| id))
+                );
             }
-            assert_eq!(
-                (cache.nodes.len(), cache.by_id.len()),
-                (model.len(), model.len())
-            );
-            let order = cache.by_use.iter(&cache.nodes);
-            assert!(order.map(|(_, node)| (node.id, node.value)).eq(model));
         }
     }
 }

@@ -43,7 +43,7 @@
 //! | you have | use |
 //! |---|---|
 //! | a program that is written for `intrusive-collections`, or a tree | this module: links are pointers of 8 bytes, and following a link checks nothing. Removing a value from the middle by a pointer is `unsafe` (`cursor_mut_from_ptr`) |
-//! | a new list, table or heap without `unsafe` | links that are [`Key`](crate::Key)s, as in `examples/intrusive_list.rs` and `examples/pairing_heap.rs`: 4 bytes (8 with generations), checked on every access, and a removal by key is safe |
+//! | a new list, table or heap without `unsafe` | the [`collections`](crate::collections), whose links are [`Key`](crate::Key)s: 4 bytes (8 with generations), checked on every access, and a removal by key is safe |
 //!
 //! # What happens when
 //!

@@ -14,7 +14,7 @@
 //! |---|---|
 //! | [`BoundedSlab`], [`Slab`] | Values shared through `&self`, with handles that own them and borrows checked at run time. |
 //! | [`KeySlab`], [`BoundedKeySlab`] | A container like `Vec` whose indices stay valid: values are inserted and removed by key. |
-//! | [`collections`] | Lists, heaps, sorted maps and an index by id, of the keys of a key slab. |
+//! | [`collections`] | Lists, heaps, timer wheels, sorted maps, caches and an index by id, of the keys of a key slab. |
 //! | [`Pool`](pool::Pool) | Boxes for objects of one type that are created and dropped all the time. |
 //! | [`Arena`](bump::Arena) | Scratch memory for values of mixed types, freed all at once. |
 //! | [`ByteArena`](bytes::ByteArena) | Reference-counted byte buffers of any size, for one thread or many. |
@@ -74,7 +74,9 @@
 //! | a maintenance window | [`retain`](TrackedSlab::retain), `drain`; [`Slab::shrink_to_fit`], [`Slab::reserve`] |
 //! | a large working set, memory that never faults, or memory of your own | any of the containers, built with [`memory::Pages`] |
 //! | a queue of jobs by time or priority, which are moved and cancelled by key | [`collections::Heap`] |
-//! | queues and lists whose values are removed by key, a price level or an LRU order | [`collections::List`] |
+//! | timeouts, most of which are started again or stopped before they come | [`collections::TimerWheel`] |
+//! | queues and lists whose values are removed by key, such as a price level | [`collections::List`] |
+//! | a bounded cache that displaces what was used longest ago | [`collections::Lru`] |
 //! | values that are found by an id which they contain | [`collections::KeyIndex`] |
 //! | values in order of a key: price levels, time windows | [`collections::SortedMap`], [`collections::SortedSlab`] |
 //! | memory that is registered with the kernel or a device as one block | a [`memory::Region`], from which any of the containers takes its memory (feature `std`) |

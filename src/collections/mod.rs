@@ -9,7 +9,9 @@
 //! |---|---|
 //! | queues, price levels, buckets: values in an order that changes, removed by key in O(1) | [`List`], whose links are a field of the values |
 //! | an id that the value contains: of a client, a session, an address | [`KeyIndex`]: no copy of the ids, no page fault after construction |
-//! | deadlines or priorities that change, or are cancelled | [`Heap`] |
+//! | priorities, or deadlines, that change or are cancelled | [`Heap`] |
+//! | timeouts, most of which never come | [`TimerWheel`] |
+//! | what was used last, of more than there is room for | [`Lru`] |
 //! | `Copy` values in order of a key | [`SortedMap`] |
 //! | values of any type in order of a key, reached again without a search | [`SortedSlab`] |
 //! | thousands of sorted maps, with common memory and a common bound | [`Tree`]s in [`Nodes`] |
@@ -18,7 +20,7 @@
 //!
 //! Lists and indices work on every [`Store`]: [`KeySlab`](crate::KeySlab),
 //! [`BoundedKeySlab`](crate::BoundedKeySlab), [`CheckpointSlab`](crate::key_slab::CheckpointSlab),
-//! the parts of a [`SlabGroup`](crate::key_slab::SlabGroup). A heap holds keys of any slab. In a
+//! the parts of a [`SlabGroup`](crate::key_slab::SlabGroup). A heap and a timer wheel hold keys of any slab; a cache has its own. In a
 //! [`Slab`](crate::Slab) or [`BoundedSlab`](crate::BoundedSlab), whose borrows are tracked, values
 //! are linked as before: with `Cell`s, or with the crate `intrusive-collections`.
 //!
@@ -34,71 +36,67 @@
 //!
 //! [`List`] and [`Tree`] are plain data beside the values and nodes, and are rewound with them, in a
 //! group. Lists and their links have serde, and so have [`SortedMap`] and [`SortedSlab`]; of a `Tree`
-//! write the entries. A [`Heap`] and a [`KeyIndex`] are tables of their own, and are built again, in
-//! O(n), by [`KeyIndex::rebuild`] and by pushing the keys.
+//! write the entries. A [`Heap`], a [`TimerWheel`] and a [`KeyIndex`] are tables of their own, and are
+//! built again, in O(n), by [`KeyIndex::rebuild`] and by adding the keys. An [`Lru`] is filled again.
 //!
 //! # What leaves the slab
 //!
 //! | method | the value |
 //! |---|---|
 //! | `List::remove`, `pop_front`, `pop_back`, `clear`, `retain`; `KeyIndex::remove` | leaves the slab too |
-//! | `List::unlink`, `unlink_front`, `unlink_all`; `KeyIndex::forget`, `clear`; all of `Heap` | stays in the slab |
+//! | `List::unlink`, `unlink_front`, `unlink_all`; `KeyIndex::forget`, `clear`; all of `Heap` and `TimerWheel` | stays in the slab |
 //!
 //! To remove a value that is in several collections, first [`forget`](KeyIndex::forget) it in each
-//! index, remove its key from each heap and unlink it from all lists but one; then
+//! index, remove its key from each heap, stop its timer, and unlink it from all lists but one; then
 //! [`List::remove`], or the slab's `remove`, frees the slot. A value that contains its own key, such
 //! as the owner of a list, is inserted by the slab's `vacant_entry`, and then
 //! [added](KeyIndex::add) to an index.
 //!
 //! # Examples
 //!
-//! A cache that drops what was not used for longest: an index finds a value, and a list has the order.
+//! Sessions that are found by the token of their client, time out, and each have a queue of jobs:
 //!
 //! ```
-//! use flatslab::collections::{Indexed, InsertIdError, KeyIndex, Links, List};
-//! use flatslab::{BoundedKeySlab, Key, linked};
+//! use flatslab::collections::{Indexed, KeyIndex, Links, List, TimerWheel};
+//! use flatslab::{BoundedKeySlab, KeySlab, Key, key_type, linked};
 //!
-//! struct Page { id: u64, text: String, used: Links }
+//! key_type!(struct SessionKey(GenKey));
 //!
-//! linked!(impl Linked<Key, Key> for Page { used });
+//! struct Session { token: u64, jobs: List<Key, SessionKey> }
+//! struct Job { cost: u32, in_session: Links<Key, SessionKey> }
 //!
-//! impl Indexed<u64> for Page {
-//!     fn id(&self) -> &u64 { &self.id }
+//! linked!(impl Linked<Key, SessionKey> for Job { in_session });
+//!
+//! impl Indexed<u64> for Session {
+//!     fn id(&self) -> &u64 { &self.token }
 //! }
 //!
-//! struct Cache { pages: BoundedKeySlab<Page>, by_id: KeyIndex<u64>, by_use: List }
+//! let mut sessions: BoundedKeySlab<Session, SessionKey> = BoundedKeySlab::with_capacity_and_key(100);
+//! let mut by_token = KeyIndex::<u64>::with_capacity(sessions.capacity());
+//! let mut timeouts = TimerWheel::with_capacity(sessions.capacity());
+//! let mut jobs = KeySlab::new();
 //!
-//! impl Cache {
-//!     fn get(&mut self, id: u64) -> Option<&str> {
-//!         let key = self.by_id.get(&self.pages, &id)?;
-//!         self.by_use.move_to_back(&mut self.pages, key).ok()?;
-//!         Some(&self.pages[key].text)
-//!     }
+//! // A session contains its own key, as the owner of its jobs.
+//! let entry = sessions.vacant_entry()?;
+//! let key = entry.key();
+//! entry.insert(Session { token: 4711, jobs: List::new(key) });
+//! by_token.add(&sessions, key)?;
+//! timeouts.start(key, 30)?;
 //!
-//!     fn insert(&mut self, id: u64, text: String) -> Result<(), InsertIdError<Page>> {
-//!         if let (true, Some(oldest)) = (self.pages.is_full(), self.by_use.first()) {
-//!             self.by_id.forget(&self.pages, oldest);
-//!             self.by_use.pop_front(&mut self.pages);
-//!         }
-//!         let page = Page { id, text, used: Links::new() };
-//!         let key = self.by_id.insert(&mut self.pages, page)?;
-//!         self.by_use.link_back(&mut self.pages, key).expect("it is in no list");
-//!         Ok(())
-//!     }
+//! // A message, which is found by its token.
+//! let key = by_token.get(&sessions, &4711).unwrap();
+//! timeouts.start(key, 60)?;
+//! let queue = &mut sessions[key].jobs;
+//! queue.push_back(&mut jobs, Job { cost: 5, in_session: Links::new() })?;
+//!
+//! // What was not heard from goes with its jobs.
+//! while let Some((_, key)) = timeouts.pop_due(60) {
+//!     by_token.forget(&sessions, key);
+//!     let mut session = sessions.remove(key);
+//!     session.jobs.clear(&mut jobs);
 //! }
-//!
-//! let mut cache = Cache {
-//!     pages: BoundedKeySlab::with_capacity(2),
-//!     by_id: KeyIndex::with_capacity(2),
-//!     by_use: List::new(Key::from_raw(0)),
-//! };
-//! cache.insert(1, "one".into())?;
-//! cache.insert(2, "two".into())?;
-//! assert_eq!(cache.get(1), Some("one"));
-//! cache.insert(3, "three".into())?; // in the place of the second one
-//! assert_eq!(cache.get(2), None);
-//! assert_eq!(cache.get(3), Some("three"));
-//! # Ok::<(), InsertIdError<Page>>(())
+//! assert!(sessions.is_empty() && jobs.is_empty() && by_token.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 // | file | concept |
@@ -106,6 +104,8 @@
 // | `list.rs`, `list_walk.rs` | a list; its iterator and cursor |
 // | `key_index.rs`, `id_table.rs`, `hash.rs` | an index by id; its table; the hash that it uses unless told otherwise |
 // | `heap.rs` | a heap |
+// | `timer_wheel.rs`, `lru.rs` | a timer wheel; a cache |
+// | `circles.rs` | lists of slots, for both |
 // | `nodes.rs`, `tree.rs`, `tree_walk.rs`, `entry.rs` | the nodes of sorted maps; a map in them; its iterator and cursor; its entries |
 // | `sorted_map.rs`, `sorted_slab.rs` | a map that owns its nodes; values in order |
 //

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use flatslab::collections::{
-    AddError, Heap, Indexed, KeyIndex, Links, List, Nodes, SortedMap, SortedSlab, Tree,
+    AddError, Heap, Indexed, KeyIndex, Links, List, Lru, Nodes, SortedMap, SortedSlab, TimerWheel,
+    Tree,
 };
 use flatslab::{BoundedKeySlab, Key, linked};
 
@@ -38,6 +39,11 @@ fn construction_that_is_refused_leaks_nothing() {
     assert_eq!(each_failure(|| KeyIndex::<u64>::try_with_capacity(100)), 1);
     let builder = SortedMap::<u64, u64>::builder().capacity(100);
     assert_eq!(each_failure(|| builder.clone().try_build()), 2);
+    assert_eq!(
+        each_failure(|| TimerWheel::<Key>::try_with_capacity(100)),
+        3
+    );
+    assert_eq!(each_failure(|| Lru::<u64, u64>::try_with_capacity(100)), 3);
     let reserved = || {
         let mut slab = SortedSlab::<u64, u64>::new();
         slab.try_reserve(100).map(|()| slab)
@@ -61,6 +67,55 @@ fn a_heap_that_is_refused_more_memory_is_what_it_was() {
         heap.push(Key::from_raw(4), 4).unwrap();
         let popped: Vec<u32> = std::iter::from_fn(|| heap.pop()).map(|it| it.0).collect();
         assert_eq!(popped, [0, 1, 2, 3, 4]);
+    });
+}
+
+#[test]
+fn a_wheel_that_is_refused_more_memory_is_what_it_was() {
+    without_leak(|| {
+        let mut wheel = TimerWheel::with_capacity(4);
+        for raw in 0..4 {
+            wheel.start(Key::from_raw(raw), raw.into()).unwrap();
+        }
+        for fuse in 0..2 {
+            assert!(with_fuse(fuse, || wheel.try_grow(100)).is_err());
+            assert!(wheel.start(Key::from_raw(4), 4).is_err());
+            assert_eq!((wheel.capacity(), wheel.len()), (4, 4));
+        }
+        wheel.try_grow(100).unwrap();
+        wheel.start(Key::from_raw(99), 4).unwrap();
+        let popped: Vec<u64> = (0..5).map(|now| wheel.pop_due(now).unwrap().0).collect();
+        assert_eq!(popped, [0, 1, 2, 3, 4]);
+    });
+}
+
+#[test]
+fn a_cache_that_is_refused_more_memory_is_what_it_was() {
+    without_leak(|| {
+        let mut cache = Lru::with_capacity(4);
+        for id in 0..4 {
+            cache.insert(id, id);
+        }
+        let mut fuse = 0;
+        while with_fuse(fuse, || cache.try_resize(100, |_, _| unreachable!())).is_err() {
+            assert_eq!((cache.capacity(), cache.len()), (4, 4));
+            assert_eq!(cache.insert(7, 7), Some((0, 0)));
+            assert_eq!(cache.remove(&7), Some((7, 7)));
+            cache.insert(0, 0);
+            for id in 1..4 {
+                assert_eq!(cache.get(&id), Some(&id));
+            }
+            fuse += 1;
+        }
+        // What was granted is kept, so each attempt needs less.
+        assert_eq!(fuse, 2);
+        assert!(with_fuse(0, || cache.try_reserve_deadlines()).is_err());
+        assert_eq!(cache.next_deadline(), None);
+        for id in 4..100 {
+            assert_eq!(cache.insert(id, id), None);
+        }
+        assert!(cache.set_deadline(&99, 5) && cache.len() == 100);
+        assert_eq!(cache.pop_expired(5), Some((99, 99)));
     });
 }
 
@@ -121,18 +176,27 @@ fn nothing_is_allocated_after_construction() {
     let mut index = KeyIndex::<u64>::with_capacity(100);
     let mut heap = Heap::with_capacity(100);
     let mut levels = SortedSlab::<u64, u64>::with_capacity(100);
+    let mut timeouts = TimerWheel::with_capacity(100);
+    let mut cache = Lru::with_capacity(30);
+    cache.try_reserve_deadlines().unwrap();
     let mut list = List::new(Key::from_raw(0));
     let requests = allocations(|| {
         for step in 0..amount(20_000, 300) {
             if orders.len() == 50 {
                 let oldest = list.first().unwrap();
                 assert!(index.forget(&orders, oldest) && heap.remove(oldest).is_some());
+                timeouts.stop(oldest);
                 list.pop_front(&mut orders).unwrap();
             }
             let key = index.insert(&mut orders, order(step)).unwrap();
             list.link_back(&mut orders, key).unwrap();
             heap.push(key, step * 31 % 64).unwrap();
             levels.insert(step * 31 % 100, step);
+            timeouts.start(key, step + step * 31 % 500).unwrap();
+            timeouts.pop_due(step);
+            cache.insert(step * 31 % 64, step);
+            cache.set_deadline(&(step * 31 % 64), step + 20);
+            cache.pop_expired(step);
             if step % 3 == 0 {
                 levels.pop_first();
             }

@@ -1,5 +1,5 @@
 //! Collections by key beside those of `std`, of `nexus-collections` and of the crates that programs
-//! take for them: sorted maps, heaps, lists, and an index by id.
+//! take for them: sorted maps, heaps, timers, lists, books of orders, an index by id, and caches.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,6 +11,7 @@ use priority_queue::PriorityQueue;
 use rand::Rng;
 use rand::seq::SliceRandom;
 
+use books::{ByKey, OnBTree, OnBTreeMap, OnRbTree, Side, book};
 use caches::{Cache, cache};
 use heaps::{Binary, Nexus, OurHeap, Timers, heap};
 use indices::{Dense, Fold, Fx, Index, OfHash, OfIndexMap, Sip, Sparse, growing, index};
@@ -18,6 +19,8 @@ use lists::{Boxes, NexusQueue, OurList, Queue, list};
 use maps::{Map, NexusBTree, NexusRbTree, map};
 use timers::{Stale, Timeouts, longest_tick, timers};
 
+#[path = "by_key/books.rs"]
+mod books;
 #[path = "by_key/caches.rs"]
 mod caches;
 #[path = "by_key/heaps.rs"]
@@ -44,8 +47,9 @@ const PLAN: Plan = plan::of(
     cases,
 );
 
-/// Bytes of an entry of a map, of a priority, of a value in a list, and of one with an id.
-const FAMILIES: [usize; 4] = [16, 8, 24, 64];
+/// Bytes of an entry of a map, of a priority, of a value in a list, of an order in a book, and of a value
+/// with an id.
+const FAMILIES: [usize; 5] = [16, 8, 24, 32, 64];
 
 const MAPS: [&str; 7] = [
     "MAP insert",
@@ -76,6 +80,8 @@ const LISTS: [&str; 4] = [
     "LIST pop + push",
     "LIST walk",
 ];
+
+const BOOKS: [&str; 1] = ["BOOK remove + add"];
 
 const INDICES: [&str; 3] = ["INDEX get", "INDEX get, not there", "INDEX remove + insert"];
 
@@ -114,6 +120,9 @@ fn cases(_: &Arguments, live: usize, bytes: usize) -> Vec<Case> {
         ],
         24 => vec![case!(
             LISTS, "nexus List", list: OurList<Key>, OurList<GenKey>, NexusQueue, Boxes
+        )],
+        32 => vec![case!(
+            BOOKS, "BTreeMap, List", book: ByKey, OnBTreeMap, OnBTree, OnRbTree
         )],
         _ => {
             let mut cases = vec![

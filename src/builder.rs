@@ -52,8 +52,16 @@ impl<C: Build> Builder<C> {
 
     /// Turns this into a builder of another container with the same options.
     pub(crate) fn of<D: Build<Options = C::Options>>(self) -> Builder<D> {
+        self.map(|options| options)
+    }
+
+    /// Turns this into a builder of another container, with these options.
+    pub(crate) fn map<D: Build>(self, change: impl FnOnce(C::Options) -> D::Options) -> Builder<D> {
         let Builder { options, pages } = self;
-        Builder { options, pages }
+        Builder {
+            options: change(options),
+            pages,
+        }
     }
 
     /// Sets where the memory comes from. The default is the global allocator.

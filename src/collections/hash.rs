@@ -61,6 +61,23 @@ impl BuildHasher for IdState {
     }
 }
 
+/// Where a builder has the hasher from.
+#[derive(Clone, Copy)]
+pub(super) enum HasherOption<H> {
+    /// A new one for each container.
+    New(fn() -> H),
+    Given(H),
+}
+
+impl<H> HasherOption<H> {
+    pub(super) fn into_hasher(self) -> H {
+        match self {
+            HasherOption::New(new) => new(),
+            HasherOption::Given(hasher) => hasher,
+        }
+    }
+}
+
 /// The hasher of an [`IdState`].
 #[derive(Clone)]
 pub struct IdHasher {

@@ -14,7 +14,7 @@ use core::iter::FusedIterator;
 use core::marker::PhantomData;
 use core::mem;
 
-use super::hash::IdState;
+use super::hash::{HasherOption, IdState};
 use super::heap::SlotError;
 use super::id_table::{Group, Place, Table};
 use crate::builder::{Build, Builder};
@@ -101,7 +101,7 @@ pub trait Indexed<Id: ?Sized> {
 pub struct KeyIndex<Id: ?Sized, H = IdState> {
     table: Table,
     growth: Growth,
-    options: KeyIndexOptions,
+    layout: Layout,
     hasher: H,
     id: PhantomData<fn(&Id)>,
 }
@@ -212,13 +212,16 @@ impl<Id: ?Sized + Hash + Eq> KeyIndex<Id> {
     ///
     /// Returns an error if there are more slots than a slab can have, or the allocator refuses.
     pub fn try_with_capacity(slots: usize) -> Result<Self, AllocError> {
-        Self::try_new_in(KeyIndexOptions::of(slots), IdState::new(), &Source::GLOBAL)
+        Self::try_new_in(Layout::of(slots), IdState::new(), &Source::GLOBAL)
     }
 
     /// Returns a builder: for an index that grows, for a table with more free places, and for
     /// memory from [`Pages`].
     pub const fn builder() -> Builder<Self> {
-        Builder::new(KeyIndexOptions::NEW)
+        Builder::new(KeyIndexOptions {
+            layout: Layout::of(0),
+            hasher: HasherOption::New(IdState::new),
+        })
     }
 }
 
@@ -226,8 +229,8 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
     /// Creates an index with a hasher of your choice, for the keys of this many slots.
     ///
     /// The first bits of a hash choose the group, and the bits after them tell entries apart. A hasher
-    /// that does not mix its input makes all operations slow, up to O(n), and changes no answer. Such an
-    /// index does not grow, and its other options are the defaults.
+    /// that does not mix its input makes all operations slow, up to O(n), and changes no answer. The
+    /// [builder](Builder::hasher) has other options.
     ///
     /// # Panics
     ///
@@ -245,27 +248,27 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
     #[must_use]
     #[track_caller]
     pub fn with_capacity_and_hasher(slots: usize, hasher: H) -> Self {
-        match Self::try_new_in(KeyIndexOptions::of(slots), hasher, &Source::GLOBAL) {
+        match Self::try_new_in(Layout::of(slots), hasher, &Source::GLOBAL) {
             Ok(index) => index,
             Err(error) => memory::fail(error),
         }
     }
 
     pub(super) fn try_new_in(
-        options: KeyIndexOptions,
+        layout: Layout,
         hasher: H,
         source: &Source,
     ) -> Result<Self, AllocError> {
         let mut table = Table::try_new(
-            options.slots,
-            Table::groups(options.slots, options.load),
+            layout.slots,
+            Table::groups(layout.slots, layout.load),
             source,
         )?;
         table.write(usize::MAX);
         Ok(KeyIndex {
             table,
             growth: Growth::Rests,
-            options,
+            layout,
             hasher,
             id: PhantomData,
         })
@@ -313,7 +316,7 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
         if slots <= self.capacity() {
             return Ok(());
         }
-        let groups = Table::groups(slots, self.options.load);
+        let groups = Table::groups(slots, self.layout.load);
         let mut larger = Table::try_new(slots, groups, self.table.groups.source())?;
         larger.write(usize::MAX);
         for table in self.tables() {
@@ -676,7 +679,7 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
     where
         S: ?Sized + Store<Value: Indexed<Id>>,
     {
-        if self.options.grows {
+        if self.layout.grows {
             self.grow(store, slot).map_err(AddError::NoMemory)
         } else if slot >= self.table.slots {
             let capacity = self.table.slots;
@@ -714,7 +717,7 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
                 // Exactly twice as many, so that entries move without a look at their values.
                 let groups = match slots == 2 * self.table.slots {
                     true => 2 * self.table.count,
-                    false => Table::groups(slots, self.options.load),
+                    false => Table::groups(slots, self.layout.load),
                 };
                 match Table::try_new(slots, groups, self.table.groups.source()) {
                     Ok(next) => self.growth = Growth::Clears(next),
@@ -898,19 +901,30 @@ impl<Id: ?Sized, H, S: ?Sized> fmt::Debug for KeysOfId<'_, Id, H, S> {
 }
 
 /// The options of a builder of indices.
+#[derive(Clone, Copy)]
+pub struct KeyIndexOptions<H> {
+    layout: Layout,
+    hasher: HasherOption<H>,
+}
+
+impl<H> fmt::Debug for KeyIndexOptions<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.layout.fmt(f)
+    }
+}
+
+/// The size of an index, and whether it changes.
 #[derive(Clone, Copy, Debug)]
-pub struct KeyIndexOptions {
+pub(super) struct Layout {
     slots: usize,
     load: usize,
     grows: bool,
 }
 
-impl KeyIndexOptions {
-    const NEW: Self = KeyIndexOptions::of(0);
-
+impl Layout {
     /// For so many slots, and else the defaults.
     pub(super) const fn of(slots: usize) -> Self {
-        KeyIndexOptions {
+        Layout {
             slots,
             load: LOAD,
             grows: false,
@@ -919,7 +933,25 @@ impl KeyIndexOptions {
 }
 
 /// The options of a [`KeyIndex`].
-impl<Id: ?Sized + Hash + Eq> Builder<KeyIndex<Id>> {
+impl<Id: ?Sized + Hash + Eq, H: BuildHasher + Clone> Builder<KeyIndex<Id, H>> {
+    /// Sets the hasher. The default is a new [`IdState`] for each index;
+    /// [`with_capacity_and_hasher`](KeyIndex::with_capacity_and_hasher) says what an index needs of it.
+    ///
+    /// ```
+    /// use std::hash::RandomState;
+    /// use flatslab::collections::KeyIndex;
+    ///
+    /// let builder = KeyIndex::<str>::builder().growing().hasher(RandomState::new());
+    /// let index: KeyIndex<str, RandomState> = builder.build();
+    /// # drop(index);
+    /// ```
+    pub fn hasher<S: BuildHasher + Clone>(self, hasher: S) -> Builder<KeyIndex<Id, S>> {
+        self.map(|options| KeyIndexOptions {
+            layout: options.layout,
+            hasher: HasherOption::Given(hasher),
+        })
+    }
+
     /// Sets the number of slots whose keys the index has room for. The default is 0.
     ///
     /// ```
@@ -929,7 +961,7 @@ impl<Id: ?Sized + Hash + Eq> Builder<KeyIndex<Id>> {
     /// assert_eq!(index.capacity(), 1000);
     /// ```
     pub const fn capacity(mut self, slots: usize) -> Self {
-        self.options.slots = slots;
+        self.options.layout.slots = slots;
         self
     }
 
@@ -948,7 +980,7 @@ impl<Id: ?Sized + Hash + Eq> Builder<KeyIndex<Id>> {
     /// ```
     #[doc(alias = "load_factor")]
     pub const fn max_load(mut self, percent: usize) -> Self {
-        self.options.load = match percent {
+        self.options.layout.load = match percent {
             0..10 => 10,
             85.. => 85,
             percent => percent,
@@ -982,17 +1014,21 @@ impl<Id: ?Sized + Hash + Eq> Builder<KeyIndex<Id>> {
     /// # Ok::<(), flatslab::collections::InsertIdError<Order>>(())
     /// ```
     pub const fn growing(mut self) -> Self {
-        self.options.grows = true;
+        self.options.layout.grows = true;
         self
     }
 }
 
-impl<Id: ?Sized + Hash + Eq> Build for KeyIndex<Id> {
-    type Options = KeyIndexOptions;
+impl<Id: ?Sized + Hash + Eq, H: BuildHasher + Clone> Build for KeyIndex<Id, H> {
+    type Options = KeyIndexOptions<H>;
 
-    fn try_build(options: KeyIndexOptions, pages: Pages) -> Result<Self, BuildError> {
-        let source = pages.into_source()?;
-        Ok(Self::try_new_in(options, IdState::new(), &source)?)
+    fn try_build(options: KeyIndexOptions<H>, pages: Pages) -> Result<Self, BuildError> {
+        let hasher = options.hasher.into_hasher();
+        Ok(Self::try_new_in(
+            options.layout,
+            hasher,
+            &pages.into_source()?,
+        )?)
     }
 }
 

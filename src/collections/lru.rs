@@ -20,9 +20,9 @@ use core::hash::{BuildHasher, Hash};
 use core::mem;
 
 use super::circles::Circles;
-use super::hash::IdState;
+use super::hash::{HasherOption, IdState};
 use super::heap::Heap;
-use super::key_index::{Indexed, KeyIndex, KeyIndexOptions};
+use super::key_index::{Indexed, KeyIndex, Layout};
 use crate::builder::{Build, Builder};
 use crate::error::{AllocError, BuildError};
 use crate::key::Key;
@@ -71,7 +71,7 @@ pub struct Lru<Id, T, H = IdState> {
     by_id: KeyIndex<Id, H>,
     by_use: Circles,
     deadlines: Heap<u64>,
-    bounds: LruOptions,
+    bounds: Bounds,
     weight: u64,
 }
 
@@ -123,7 +123,7 @@ impl<Id: Hash + Eq, T> Lru<Id, T> {
         let entries = KeySlab::try_with_capacity(capacity.max(1))?;
         Self::try_of(
             entries,
-            LruOptions::of(capacity),
+            Bounds::of(capacity),
             IdState::new(),
             &Source::GLOBAL,
         )
@@ -132,7 +132,10 @@ impl<Id: Hash + Eq, T> Lru<Id, T> {
     /// Returns a builder: for a cache that is bounded by weight, and for memory from [`Pages`]. The
     /// default capacity is 1.
     pub const fn builder() -> Builder<Self> {
-        Builder::new(LruOptions::of(1))
+        Builder::new(LruOptions {
+            bounds: Bounds::of(1),
+            hasher: HasherOption::New(IdState::new),
+        })
     }
 }
 
@@ -158,7 +161,7 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
     #[track_caller]
     pub fn with_capacity_and_hasher(capacity: usize, hasher: H) -> Self {
         let entries = KeySlab::with_capacity(capacity.max(1));
-        match Self::try_of(entries, LruOptions::of(capacity), hasher, &Source::GLOBAL) {
+        match Self::try_of(entries, Bounds::of(capacity), hasher, &Source::GLOBAL) {
             Ok(cache) => cache,
             Err(error) => memory::fail(error),
         }
@@ -166,14 +169,14 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
 
     fn try_of(
         mut entries: KeySlab<LruEntry<Id, T>>,
-        bounds: LruOptions,
+        bounds: Bounds,
         hasher: H,
         source: &Source,
     ) -> Result<Self, AllocError> {
         entries.prepare(bounds.capacity)?;
         Ok(Lru {
             entries,
-            by_id: KeyIndex::try_new_in(KeyIndexOptions::of(bounds.capacity), hasher, source)?,
+            by_id: KeyIndex::try_new_in(Layout::of(bounds.capacity), hasher, source)?,
             by_use: Circles::try_new(1, bounds.capacity, source)?,
             deadlines: Heap::try_new_in(0, source)?,
             bounds,
@@ -651,24 +654,54 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
     }
 }
 
-/// The options of a builder of caches, and its bounds.
+/// How much a cache may have.
 #[derive(Clone, Copy, Debug)]
-pub struct LruOptions {
+struct Bounds {
     capacity: usize,
     max_weight: u64,
 }
 
-impl LruOptions {
+impl Bounds {
     const fn of(capacity: usize) -> Self {
-        LruOptions {
+        Bounds {
             capacity: if capacity == 0 { 1 } else { capacity },
             max_weight: u64::MAX,
         }
     }
 }
 
+/// The options of a builder of caches.
+#[derive(Clone, Copy)]
+pub struct LruOptions<H> {
+    bounds: Bounds,
+    hasher: HasherOption<H>,
+}
+
+impl<H> fmt::Debug for LruOptions<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.bounds.fmt(f)
+    }
+}
+
 /// The options of an [`Lru`].
-impl<Id: Hash + Eq, T> Builder<Lru<Id, T>> {
+impl<Id: Hash + Eq, T, H: BuildHasher + Clone> Builder<Lru<Id, T, H>> {
+    /// Sets the hasher. The default is a new [`IdState`] for each cache.
+    ///
+    /// ```
+    /// use std::hash::RandomState;
+    /// use flatslab::collections::Lru;
+    ///
+    /// let builder = Lru::builder().capacity(100).hasher(RandomState::new());
+    /// let cache: Lru<String, u64, RandomState> = builder.build();
+    /// # drop(cache);
+    /// ```
+    pub fn hasher<S: BuildHasher + Clone>(self, hasher: S) -> Builder<Lru<Id, T, S>> {
+        self.map(|options| LruOptions {
+            bounds: options.bounds,
+            hasher: HasherOption::Given(hasher),
+        })
+    }
+
     /// Sets the number of entries that the cache has room for. The default is 1, and 0 is taken as 1.
     ///
     /// ```
@@ -678,7 +711,7 @@ impl<Id: Hash + Eq, T> Builder<Lru<Id, T>> {
     /// assert_eq!(cache.capacity(), 1000);
     /// ```
     pub const fn capacity(mut self, capacity: usize) -> Self {
-        self.options.capacity = LruOptions::of(capacity).capacity;
+        self.options.bounds.capacity = Bounds::of(capacity).capacity;
         self
     }
 
@@ -692,21 +725,26 @@ impl<Id: Hash + Eq, T> Builder<Lru<Id, T>> {
     /// assert_eq!(cache.max_weight(), 1 << 20);
     /// ```
     pub const fn max_weight(mut self, max_weight: u64) -> Self {
-        self.options.max_weight = if max_weight == 0 { 1 } else { max_weight };
+        self.options.bounds.max_weight = if max_weight == 0 { 1 } else { max_weight };
         self
     }
 }
 
-impl<Id: Hash + Eq, T> Build for Lru<Id, T> {
-    type Options = LruOptions;
+impl<Id: Hash + Eq, T, H: BuildHasher + Clone> Build for Lru<Id, T, H> {
+    type Options = LruOptions<H>;
 
-    fn try_build(options: LruOptions, pages: Pages) -> Result<Self, BuildError> {
+    fn try_build(options: LruOptions<H>, pages: Pages) -> Result<Self, BuildError> {
+        let LruOptions { bounds, hasher } = options;
         let entries = KeySlab::builder()
-            .reserve(options.capacity)
+            .reserve(bounds.capacity)
             .pages(pages.clone());
         let entries = entries.try_build()?;
-        let source = pages.into_source()?;
-        Ok(Self::try_of(entries, options, IdState::new(), &source)?)
+        Ok(Self::try_of(
+            entries,
+            bounds,
+            hasher.into_hasher(),
+            &pages.into_source()?,
+        )?)
     }
 }
 

@@ -316,11 +316,21 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
         let groups = Table::groups(slots, self.options.load);
         let mut larger = Table::try_new(slots, groups, self.table.groups.source())?;
         larger.write(usize::MAX);
-        for table in self.tables() {
-            for entries in table.groups.iter() {
+        for (number, table) in self.tables().enumerate() {
+            for (group, entries) in table.groups.iter().enumerate() {
                 for at in entries.entries() {
                     let slot = table.slot(entries, at);
-                    if let Some(hash) = hash_of(&self.hasher, store, slot) {
+                    let Some(hash) = hash_of(&self.hasher, store, slot) else {
+                        continue;
+                    };
+                    // A stale entry of the slot would find a value that was not added, or be its second.
+                    let is_this = |place: Place| (place.group, place.at) == (group, at);
+                    let finds = match self.find_slot(hash, slot) {
+                        Some(Found::Here(place)) => number == 0 && is_this(place),
+                        Some(Found::InOld(place)) => number == 1 && is_this(place),
+                        None => false,
+                    };
+                    if finds {
                         larger.insert(hash, slot);
                     }
                 }

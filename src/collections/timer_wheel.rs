@@ -546,7 +546,7 @@ impl<K: SlabKey> TimerWheel<K> {
             let left = start_of(level, block(level, self.time) + 1) - self.time;
             owed += match elapsed < left {
                 // Twice the share at most, without a division.
-                true => (u128::from(timers) * u128::from(elapsed) >> left.ilog2()) as u64 + 1,
+                true => ((u128::from(timers) * u128::from(elapsed)) >> left.ilog2()) as u64 + 1,
                 false => timers.into(),
             };
         }

@@ -243,10 +243,11 @@ impl Hash for Fragile {
 
 #[test]
 fn a_hash_that_panics_leaves_the_cache_as_it_was() {
+    type Operation = fn(&mut Lru<Fragile, u64>) -> bool;
     let order = |cache: &Lru<Fragile, u64>| -> Vec<(u64, u64)> {
         cache.iter().map(|(id, value)| (id.0, *value)).collect()
     };
-    let operations: [fn(&mut Lru<Fragile, u64>) -> bool; 6] = [
+    let operations: [Operation; 6] = [
         |cache| cache.insert(Fragile(7), 7).is_some(),
         |cache| cache.get(&Fragile(0)).is_some(),
         |cache| cache.remove(&Fragile(0)).is_some(),

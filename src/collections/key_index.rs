@@ -777,7 +777,10 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
             for at in entries.entries() {
                 let slot = old.slot(&entries, at);
                 let hash = match reads {
-                    true => hash_of(hasher, store, slot),
+                    true => hash_of(hasher, store, slot).filter(|hash| {
+                        let found = old.find(*hash, |found| (found == slot).then_some(()));
+                        found.is_some_and(|(place, ())| (place.group, place.at) == (*next, at))
+                    }),
                     false => Some(old.hash_of_entry(*next, at)),
                 };
                 // Before it is added to the other table. A stale one is not.

@@ -361,6 +361,24 @@ fn a_larger_index_finds_no_value_by_the_stale_entry_of_its_slot() {
     }
 }
 
+#[test]
+fn a_growing_index_finds_no_value_by_the_stale_entry_of_its_slot() {
+    let mut slab = KeySlab::new();
+    let mut index = KeyIndex::<u64>::builder().growing().max_load(85).build();
+    for id in 0..16 {
+        index.insert(&mut slab, order(id)).unwrap();
+    }
+    for slot in 0..16 {
+        slab.remove(Key::from_raw(slot));
+        slab.insert(order(1_000 + u64::from(slot)));
+    }
+    for id in 0..200 {
+        index.insert(&mut slab, order(2_000 + id)).unwrap();
+    }
+    assert!((1_000..1_016).all(|id| index.get(&slab, &id).is_none()));
+    assert!((2_000..2_200).all(|id| index.get(&slab, &id).is_some()));
+}
+
 thread_local! {
     /// The number of hashes before one panics.
     static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };

@@ -319,11 +319,21 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
         let groups = Table::groups(slots, self.layout.load);
         let mut larger = Table::try_new(slots, groups, self.table.groups.source())?;
         larger.write(usize::MAX);
-        for table in self.tables() {
-            for entries in table.groups.iter() {
+        for (number, table) in self.tables().enumerate() {
+            for (group, entries) in table.groups.iter().enumerate() {
                 for at in entries.entries() {
                     let slot = table.slot(entries, at);
-                    if let Some(hash) = hash_of(&self.hasher, store, slot) {
+                    let Some(hash) = hash_of(&self.hasher, store, slot) else {
+                        continue;
+                    };
+                    // A stale entry of the slot would find a value that was not added, or be its second.
+                    let is_this = |place: Place| (place.group, place.at) == (group, at);
+                    let finds = match self.find_slot(hash, slot) {
+                        Some(Found::Here(place)) => number == 0 && is_this(place),
+                        Some(Found::InOld(place)) => number == 1 && is_this(place),
+                        None => false,
+                    };
+                    if finds {
                         larger.insert(hash, slot);
                     }
                 }
@@ -770,7 +780,10 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
             for at in entries.entries() {
                 let slot = old.slot(&entries, at);
                 let hash = match reads {
-                    true => hash_of(hasher, store, slot),
+                    true => hash_of(hasher, store, slot).filter(|hash| {
+                        let found = old.find(*hash, |found| (found == slot).then_some(()));
+                        found.is_some_and(|(place, ())| (place.group, place.at) == (*next, at))
+                    }),
                     false => Some(old.hash_of_entry(*next, at)),
                 };
                 // Before it is added to the other table. A stale one is not.

@@ -48,7 +48,8 @@ use crate::raw::source::Source;
 /// # If user code panics
 ///
 /// If a hasher or a comparison of ids panics, nothing has changed, and a value that was to be inserted is
-/// dropped. If the destructor of an id or value panics, its entry has been removed.
+/// dropped. An operation that displaces or removes several entries has removed those before. If the
+/// destructor of an id or value panics, its entry has been removed.
 ///
 /// # Examples
 ///
@@ -197,6 +198,11 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
     /// Returns an error if there are more entries than a slab can have, or the allocator refuses. No
     /// entry has been displaced then.
     ///
+    /// # Panics
+    ///
+    /// Panics if `displaced` or a hasher does: the entries that `displaced` was given are not in the cache
+    /// then, and the capacity is the one before.
+    ///
     /// # Examples
     ///
     /// ```
@@ -221,20 +227,28 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         if self.deadlines.capacity() > 0 {
             self.deadlines.try_grow(capacity)?;
         }
-        self.bounds.capacity = capacity;
         while self.len() > capacity {
             if let Some((id, value)) = self.pop_lru() {
                 displaced(id, value);
             }
         }
+        // After user code, for `lru-bounds`.
+        self.bounds.capacity = capacity;
         Ok(())
     }
 
-    /// Changes the bound of the weight; 0 is taken as 1. Entries used longest ago are displaced until the others weigh no
-    /// more, and given to `displaced`. O(n) for n of them.
+    /// Changes the bound of the weight; 0 is taken as 1. Entries used longest ago are displaced until
+    /// the others weigh no more, and given to `displaced`. O(n) for n of them.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `displaced` or a hasher does: the entries that `displaced` was given are not in the cache
+    /// then, and the bound is the one before.
     pub fn set_max_weight(&mut self, max_weight: u64, displaced: impl FnMut(Id, T)) {
-        self.bounds.max_weight = max_weight.max(1);
-        self.displace(0, displaced);
+        let max_weight = max_weight.max(1);
+        self.displace(max_weight, displaced);
+        // After user code, for `lru-bounds`.
+        self.bounds.max_weight = max_weight;
     }
 
     /// Returns the number of entries that the cache has room for.
@@ -395,8 +409,8 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
     ///
     /// # Panics
     ///
-    /// Panics if `displaced` does: the entries that it was given are not in the cache then, and neither is
-    /// the new one.
+    /// Panics if `displaced` or a hasher does: the entries that `displaced` was given are not in the cache
+    /// then, and neither is the new one.
     ///
     /// # Examples
     ///
@@ -425,7 +439,7 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
             return displaced(id, value);
         }
         let hash = self.by_id.hash(&id);
-        self.displace(weight, &mut displaced);
+        self.displace(self.bounds.max_weight - u64::from(weight), &mut displaced);
         if let Some((id, value)) = self.make_room_of_one() {
             displaced(id, value);
         }
@@ -608,9 +622,9 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         if is_full { self.pop_lru() } else { None }
     }
 
-    /// Displaces entries until another one of this weight has room.
-    fn displace(&mut self, weight: u32, mut displaced: impl FnMut(Id, T)) {
-        while self.weight + u64::from(weight) > self.bounds.max_weight {
+    /// Displaces entries until they weigh no more than this.
+    fn displace(&mut self, most: u64, mut displaced: impl FnMut(Id, T)) {
+        while self.weight > most {
             match self.pop_lru() {
                 Some((id, value)) => displaced(id, value),
                 None => return,

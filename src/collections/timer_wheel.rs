@@ -11,7 +11,9 @@
 //! it has begun. What is late because too much is to be moved is moved by the following calls.
 //!
 //! A timer that is started again with a later deadline, as most are, stays where it is: the deadline
-//! is written, and the timer is moved when its bucket comes.
+//! is written, and the timer is moved when its bucket comes. If the calls cannot keep up with that, it is
+//! moved when it is started: otherwise those that are started again all the time would fill the buckets
+//! sooner than the calls empty them, and the wheel would never reach the timers that are due.
 //!
 //! The links and the deadlines of all timers are in arrays with an entry for each slot; no operation
 //! touches the values of the slab.
@@ -79,10 +81,14 @@ const MOVES: u32 = 64;
 ///
 /// All operations take constant time, except those that say otherwise. Nothing allocates, except
 /// construction and `try_grow`. [`pop_due`](Self::pop_due) returns one timer, and moves at most 64 others
-/// closer to their deadline. It moves a share of them with each tick, so with calls at least once a
-/// tick, timers are on time, unless more than 64 have to be moved for each call. Then, or
-/// after a jump of the time, it may return `None` although a timer is due, which the next calls find;
-/// [`next_due`](Self::next_due) is not later than the time until they have found all.
+/// closer to their deadline, a share of them with each tick. If more have to be moved, it may return
+/// `None` although a timer is due: after a jump of the time, if thousands of deadlines are within 64
+/// ticks, or if thousands of timers are started again that were due in the same few ticks. The next calls
+/// move the others, and [`next_due`](Self::next_due) is not later than `now` until all are found.
+///
+/// So a program that calls until `next_due` is later than `now` has every timer on time. One that calls
+/// until `None`, once a tick, spends less time in a tick, and has a timer late by about a tick for each 64
+/// others that were to be moved.
 ///
 /// # Rewinds and snapshots
 ///
@@ -123,6 +129,8 @@ pub struct TimerWheel<K: SlabKey = Key> {
     len: u32,
     /// How many timers are to be moved before the time is another one.
     owed: u32,
+    /// Whether the last call has left timers that had to be moved. A start moves its timer then.
+    is_behind: bool,
     time: u64,
 }
 
@@ -241,6 +249,7 @@ impl<K: SlabKey> TimerWheel<K> {
             levels: 0,
             len: 0,
             owed: 0,
+            is_behind: false,
             time,
         })
     }
@@ -294,8 +303,8 @@ impl<K: SlabKey> TimerWheel<K> {
         self.timers.bytes() + self.lists.bytes() + self.counts.bytes()
     }
 
-    /// Returns the time up to which all timers have been found: the latest one that
-    /// [`pop_due`](Self::pop_due) was called with, or an earlier one while it returns timers.
+    /// Returns the latest time that [`pop_due`](Self::pop_due) was called with, or an earlier one as long as
+    /// its calls have not found, or moved, all timers until then.
     #[inline]
     #[must_use]
     pub fn time(&self) -> u64 {
@@ -342,7 +351,7 @@ impl<K: SlabKey> TimerWheel<K> {
                 capacity: self.capacity(),
             });
         };
-        if timer.is_running() && deadline >= timer.deadline {
+        if timer.is_running() && deadline >= timer.deadline && !self.is_behind {
             let moved = &mut self.timers[slot];
             (moved.key, moved.deadline) = (key, deadline);
             return Ok(Some(timer.deadline));
@@ -386,6 +395,7 @@ impl<K: SlabKey> TimerWheel<K> {
                 }
                 // It was started again.
                 if moves == 0 {
+                    self.is_behind = true;
                     return None;
                 }
                 moves -= 1;
@@ -401,10 +411,12 @@ impl<K: SlabKey> TimerWheel<K> {
             }
             let mut begun = each_level(self.levels & !1);
             let Some(level) = begun.find(|level| self.count_of_present(*level) > 0) else {
+                self.is_behind = false;
                 self.pay(&mut moves);
                 return None;
             };
             if moves == 0 {
+                self.is_behind = true;
                 return None;
             }
             self.move_down(level, block(level, now), &mut moves);
@@ -414,9 +426,10 @@ impl<K: SlabKey> TimerWheel<K> {
     /// Returns the time at which [`pop_due`](Self::pop_due) is to be called next. Returns `None` if
     /// there is no timer.
     ///
-    /// It is not later than the earliest deadline, so a program may wait until then. It is earlier if
-    /// timers have to be moved before, or the first of them was started again, and at most the present
-    /// [time](Self::time) if a timer may be due that was not found.
+    /// It is not later than the earliest deadline, or than the [time](Self::time) if that is over, so a
+    /// program may wait until then. It is earlier if timers have to be moved before, or the first of them
+    /// was started again, and not later than the `now` of the last call if a timer may be due that was not
+    /// found.
     #[must_use]
     #[doc(alias("next_deadline", "poll_timeout"))]
     pub fn next_due(&self) -> Option<u64> {
@@ -440,7 +453,7 @@ impl<K: SlabKey> TimerWheel<K> {
         self.counts.fill(0);
         self.lists.clear();
         (self.occupied, self.levels) = ([0; LEVELS], 0);
-        (self.len, self.owed) = (0, 0);
+        (self.len, self.owed, self.is_behind) = (0, 0, false);
     }
 
     /// Returns an iterator over deadlines and keys, in no particular order. O(capacity).
@@ -510,7 +523,7 @@ impl<K: SlabKey> TimerWheel<K> {
             let left = start_of(level, block(level, self.time) + 1) - self.time;
             owed += match elapsed < left {
                 // Twice the share at most, without a division.
-                true => (u128::from(timers) * u128::from(elapsed) >> left.ilog2()) as u64 + 1,
+                true => ((u128::from(timers) * u128::from(elapsed)) >> left.ilog2()) as u64 + 1,
                 false => timers.into(),
             };
         }

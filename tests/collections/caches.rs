@@ -243,10 +243,11 @@ impl Hash for Fragile {
 
 #[test]
 fn a_hash_that_panics_leaves_the_cache_as_it_was() {
+    type Operation = fn(&mut Lru<Fragile, u64>) -> bool;
     let order = |cache: &Lru<Fragile, u64>| -> Vec<(u64, u64)> {
         cache.iter().map(|(id, value)| (id.0, *value)).collect()
     };
-    let operations: [fn(&mut Lru<Fragile, u64>) -> bool; 6] = [
+    let operations: [Operation; 6] = [
         |cache| cache.insert(Fragile(7), 7).is_some(),
         |cache| cache.get(&Fragile(0)).is_some(),
         |cache| cache.remove(&Fragile(0)).is_some(),
@@ -284,6 +285,44 @@ fn a_hash_that_panics_leaves_the_cache_as_it_was() {
                     .all(|(id, value)| cache.peek(&Fragile(*id)) == Some(value))
             );
             left += 1;
+        }
+    }
+}
+
+#[test]
+fn the_bounds_hold_after_a_panic_while_they_are_lowered() {
+    type Lowers = fn(&mut Lru<Fragile, u64>, bool);
+    let lowers: [Lowers; 2] = [
+        |cache, panics| {
+            let lowered = cache.try_resize(2, |_, _| assert!(!panics, "a function that panics"));
+            lowered.unwrap();
+        },
+        |cache, panics| {
+            cache.set_max_weight(25, |_, _| assert!(!panics, "a function that panics"));
+        },
+    ];
+    for lower in lowers {
+        // In the function, in the first hash, and in the third one.
+        for (panics, hashes, len) in [(true, u32::MAX, 8), (false, 0, 9), (false, 2, 7)] {
+            let mut cache = Lru::<Fragile, u64>::builder()
+                .capacity(9)
+                .max_weight(90)
+                .build();
+            for id in 0..9 {
+                cache.insert_weighted(Fragile(id), id, 10, |_, _| ());
+            }
+            LEFT.set(hashes);
+            let ended = catch_unwind(AssertUnwindSafe(|| lower(&mut cache, panics)));
+            LEFT.set(u32::MAX);
+            assert!(ended.is_err());
+            assert_eq!((cache.len(), cache.weight()), (len, 10 * len as u64));
+            for id in 20..40 {
+                assert!(cache.len() <= cache.capacity() && cache.weight() <= cache.max_weight());
+                cache.insert(Fragile(id), id);
+            }
+            lower(&mut cache, false);
+            assert!(cache.capacity() == 2 || cache.max_weight() == 25);
+            assert!(cache.len() <= cache.capacity() && cache.weight() <= cache.max_weight());
         }
     }
 }

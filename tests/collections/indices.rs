@@ -334,6 +334,51 @@ fn a_stale_entry_finds_no_other_value() {
     assert_eq!((index.get(&slab, &1), index.is_empty()), (None, true));
 }
 
+#[test]
+fn a_larger_index_finds_no_value_by_the_stale_entry_of_its_slot() {
+    for (grows, others) in [(false, 0), (true, 0), (true, 5), (true, 14)] {
+        let mut slab = KeySlab::new();
+        let builder = KeyIndex::<u64>::builder().capacity(16);
+        let builder = if grows { builder.growing() } else { builder };
+        let mut index = builder.build();
+        let keys = [1, 2].map(|id| index.insert(&mut slab, order(id)).unwrap());
+        // The index grows, or has begun to.
+        for id in 0..others {
+            index.insert(&mut slab, order(100 + id)).unwrap();
+        }
+        slab.remove(keys[0]);
+        assert_eq!(slab.insert(order(3)), keys[0]);
+        slab.remove(keys[1]);
+        assert_eq!(index.insert(&mut slab, order(4)), Ok(keys[1]));
+        assert_eq!(index.stale(&slab), 2);
+
+        index.try_grow(&slab, 500).unwrap();
+        assert_eq!((index.stale(&slab), index.len()), (0, 1 + others as usize));
+        assert_eq!(index.get(&slab, &3), None);
+        assert!(index.get_all(&slab, &4).eq([keys[1]]));
+        assert!(index.forget(&slab, keys[1]) && index.get(&slab, &4).is_none());
+        assert!((0..others).all(|id| index.get(&slab, &(100 + id)).is_some()));
+    }
+}
+
+#[test]
+fn a_growing_index_finds_no_value_by_the_stale_entry_of_its_slot() {
+    let mut slab = KeySlab::new();
+    let mut index = KeyIndex::<u64>::builder().growing().max_load(85).build();
+    for id in 0..16 {
+        index.insert(&mut slab, order(id)).unwrap();
+    }
+    for slot in 0..16 {
+        slab.remove(Key::from_raw(slot));
+        slab.insert(order(1_000 + u64::from(slot)));
+    }
+    for id in 0..200 {
+        index.insert(&mut slab, order(2_000 + id)).unwrap();
+    }
+    assert!((1_000..1_016).all(|id| index.get(&slab, &id).is_none()));
+    assert!((2_000..2_200).all(|id| index.get(&slab, &id).is_some()));
+}
+
 thread_local! {
     /// The number of hashes before one panics.
     static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };

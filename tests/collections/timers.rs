@@ -115,6 +115,55 @@ fn with_a_call_for_each_tick_every_timer_is_due_at_its_deadline() {
 }
 
 #[test]
+fn timers_that_are_started_again_all_the_time_do_not_delay_another_one() {
+    let slots = if cfg!(miri) { 300 } else { 5_000 };
+    let (timeout, ticks) = (30, if cfg!(miri) { 200 } else { 3_000 });
+    let mut wheel = TimerWheel::with_capacity(slots as usize + 1);
+    for slot in 0..=slots {
+        let deadline = 1 + u64::from(slot) % timeout;
+        wheel.start(Key::from_raw(slot), deadline).unwrap();
+    }
+    let silent = Key::from_raw(slots);
+    let (mut busy, mut expired) = ((0..slots).cycle(), 0);
+    // More of them than 64 for each tick of the timeout.
+    for now in 1..ticks {
+        while let Some((deadline, key)) = wheel.pop_due(now) {
+            assert!(now - deadline < 5, "{key:?} of {deadline} at {now}");
+            expired += u64::from(key == silent);
+            wheel.start(key, now + timeout).unwrap();
+        }
+        assert!(wheel.deadline(silent).unwrap() + 5 > now);
+        for slot in busy.by_ref().take(slots as usize / 15) {
+            wheel.start(Key::from_raw(slot), now + timeout).unwrap();
+        }
+    }
+    assert!(expired >= ticks / (timeout + 5));
+}
+
+#[test]
+fn a_program_that_calls_until_next_due_is_later_has_no_timer_late() {
+    let mut wheel = TimerWheel::with_capacity(1_001);
+    for slot in 0..1_000 {
+        wheel.start(Key::from_raw(slot), 100).unwrap();
+    }
+    wheel.start(Key::from_raw(1_000), 101).unwrap();
+    assert_eq!(wheel.pop_due(99), None);
+    for slot in 0..1_000 {
+        wheel.start(Key::from_raw(slot), 500).unwrap();
+    }
+    // One call moves 64 of those that were due.
+    for now in [100, 101] {
+        assert_eq!(wheel.pop_due(now), None);
+        assert!(wheel.time() < now && wheel.next_due() <= Some(now));
+    }
+    let mut due = Vec::new();
+    pop_all(&mut wheel, 101, |deadline, key| due.push((deadline, key)));
+    assert_eq!(due, [(101, Key::from_raw(1_000))]);
+    assert_eq!((wheel.time(), wheel.len()), (101, 1_000));
+    assert!((102..=500).contains(&wheel.next_due().unwrap()));
+}
+
+#[test]
 fn after_a_jump_no_timer_is_lost_and_the_next_calls_find_all() {
     seed(4);
     let slots = 5_000;

@@ -67,7 +67,8 @@ pub trait Indexed<Id: ?Sized> {
 /// [`remove`](Self::remove) removes a value from the slab and from the index. Before a value is
 /// removed in another way, or its id changes, take its key out with [`forget`](Self::forget). The
 /// entry of a value that was removed without it is *stale*: it takes up room, and finds the next
-/// value in the slot only if that has the id that is looked for. [`rebuild`](Self::rebuild) creates
+/// value in the slot only if that has the id that is looked for. If that one is added too, its key is
+/// there twice. [`rebuild`](Self::rebuild) creates
 /// all entries again: after a rewind of the slab, and when it was read from a snapshot.
 ///
 /// # Complexity

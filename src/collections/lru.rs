@@ -542,7 +542,7 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
     ///
     /// # Panics
     ///
-    /// Panics if `keep` or a destructor does; the other entries are still there then.
+    /// Panics if `keep`, a hasher or a destructor does; the other entries are still there then.
     pub fn retain(&mut self, mut keep: impl FnMut(&Id, &mut T) -> bool) {
         if self.is_empty() {
             return;
@@ -563,7 +563,7 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
     ///
     /// # Panics
     ///
-    /// Panics if a destructor does; the other entries are still there then.
+    /// Panics if a hasher or a destructor does; the other entries are still there then.
     pub fn clear(&mut self) {
         while self.pop_lru().is_some() {}
     }
@@ -575,6 +575,7 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
     ) -> impl DoubleEndedIterator<Item = (&Id, &T)> + ExactSizeIterator + Clone + '_ {
         let slots = self.by_use.slots(USE, self.len());
         slots.map(|slot| {
+            // Never missing (`lru-entries`).
             let entry = &self.entries[key(slot)];
             (&entry.id, &entry.value)
         })

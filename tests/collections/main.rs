@@ -21,6 +21,7 @@ mod misuse;
 mod random;
 #[cfg(not(each_run))]
 mod rewinds;
+#[cfg(not(each_run))]
 mod timers;
 
 /// Runs what may panic, and returns the message if it does.

@@ -49,7 +49,7 @@ fn slabs_without_options_serve_from_a_region_that_is_smaller_than_a_chunk() {
     let bytes = EpochBytes::builder()
         .pages(region(26 << 10).pages())
         .build();
-    for len in [64, 300, 2000] {
+    for len in amount([64, 300, 2000], [300, 2000, 300]) {
         let keys = fill(&bytes, len);
         assert!(keys.len() * len > 1500, "{len}: {}", keys.len());
         remove_all(&bytes, keys);
@@ -133,7 +133,7 @@ fn records_are_freed_with_their_chunks_and_no_key_comes_twice() {
     let bytes = source.bytes();
     let mut all = vec![first];
     for round in 0..amount(40, 4) {
-        let keys: Vec<_> = (0..100).map(|it| slab.insert(it)).collect();
+        let keys: Vec<_> = (0..amount(100, 25)).map(|it| slab.insert(it)).collect();
         // In another order, so that slots have different generations.
         for key in keys.iter().step_by(3) {
             assert!(slab.take(*key).is_some());

@@ -5,7 +5,7 @@
 # word may rely on this machine's. The weekly run (FLATSLAB_WEEKLY) has both models and all tests
 # here; the other two targets have those of each run, for what they add is layouts. In each run these
 # two have only the tests whose subjects depend on them: the library's own, with its words of bits,
-# and those of keys and snapshots.
+# and those of keys and snapshots; with the other order of bytes, those of them that see it.
 #
 # Each run has of each family the tests that an interpreter is for: what lends and takes
 # back references, drops, frees and re-enters, and random programs in small numbers. What

@@ -5,6 +5,8 @@
 . "$(dirname "$0")/common.sh"
 # All in one profile, and of one package: the peers and what they need are built once.
 full=(--package flatslab-benches --features full)
+# At once, which takes every processor: `cargo bench` builds one after the other.
+cargo test --profile bench "${full[@]}" --lib --bench '*' --no-run
 cargo test --profile bench "${full[@]}" --lib
 cargo bench "${full[@]}" -- --quick
 # The engine on other allocators than the system's.

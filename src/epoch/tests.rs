@@ -9,7 +9,7 @@ use core::ptr::NonNull;
 use proptest::prelude::*;
 
 use super::{Contents, EpochBytes, EpochKey, EpochSlab, EpochState, Epochs};
-use crate::common::amount;
+use crate::common::{amount, by_speed};
 use crate::error::AllocError;
 use crate::raw::source::Source;
 
@@ -30,7 +30,7 @@ impl program::Check for Walk {
 fn epochs_keep_their_invariants_at_every_step() {
     let length = 4..amount(300, 40);
     let config = ProptestConfig {
-        cases: amount(150, 1),
+        cases: amount(by_speed(150, 50), 1),
         failure_persistence: None,
         ..ProptestConfig::default()
     };
@@ -46,7 +46,8 @@ fn epochs_keep_their_invariants_at_every_step() {
 /// A record that was made for a pinned epoch lies between chunks, and keeps their memory apart.
 #[test]
 fn a_ring_that_goes_on_comes_back_to_the_records_that_it_began_with() {
-    let slab = EpochSlab::<u64>::builder().epochs(3).build();
+    let builder = EpochSlab::<u64>::builder().epochs(3);
+    let slab = builder.chunk_capacity(2).build();
     let first = 4;
     let late = || {
         let records = slab.raw.records.in_use();

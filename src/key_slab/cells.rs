@@ -961,7 +961,10 @@ mod tests {
             let cell = Layout::new::<C>();
             let mut cells = Cells::empty(Source::GLOBAL, cell);
             // Under Miri: a page of cells that have 16 bytes or more, and one cell past it.
-            let page = (4096 / size_of::<C>()).min(256);
+            let page = match 4096 / size_of::<C>() {
+                page @ ..=256 => page,
+                _ => 8,
+            };
             let sizes: &[usize] = if cfg!(miri) {
                 &[1, 4, page, page + 1]
             } else {

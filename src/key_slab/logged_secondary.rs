@@ -517,6 +517,7 @@ mod tests {
 
     /// The invariants hold after each step of random programs, and after each rewind.
     #[test]
+    #[cfg_attr(each_run, ignore = "weekly")]
     fn logs_of_entries_have_each_slot_once() {
         type World = SlabGroup<(KeySlab<u64, GenKey>, SecondarySlab<u64, GenKey>)>;
         let below = |n: usize| random(n as u64) as usize;

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use flatslab::{Growable, Slab};
 
 use crate::common::random::one_in;
-use crate::common::{Audit, Detached};
+use crate::common::{Audit, Detached, amount, by_speed};
 use crate::program::{
     Rules, Which, begin, empty_pool, end, expect_memory_is_needed, nest, note_next_free,
     outer_step, runs, set_slab,
@@ -64,7 +64,7 @@ fn run(chunk_capacity: usize, number: u64, steps: u32) {
 }
 
 fn many_programs(chunk_capacity: usize) {
-    let (programs, steps) = if cfg!(miri) { (2, 40) } else { (300, 600) };
+    let (programs, steps) = amount((by_speed(300, 100), 600), (2, 40));
     // Makes the thread's state, which lasts longer than a program.
     set_slab::<Growable>(None);
     for number in 1..=programs {

@@ -88,6 +88,7 @@ fn builder() -> flatslab::Builder<ByteArena> {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn the_one_chunk_of_which_no_buffer_is_in_use_is_found() {
     for which in 0..3 {
         let (arena, mut bufs) = full(builder(), 3);

@@ -8,7 +8,7 @@ use crate::program::run;
 
 #[test]
 fn arenas_do_as_the_model() {
-    let length = 1..amount(800, 80);
+    let length = 1..amount(800, 50);
     let config = ProptestConfig {
         cases: amount(1000, 1),
         failure_persistence: None,

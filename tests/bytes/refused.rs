@@ -58,6 +58,7 @@ fn no_idle_chunk_stays_in_the_middle() {
 
 /// Holes in the region had a few bytes too few for a chunk of another class.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn a_chunk_of_a_class_fits_where_one_of_another_class_was() {
     let arena = ByteArena::builder().growth(1.3).chunk_bytes(5000);
     let arena = arena.largest(4000).build();
@@ -147,6 +148,7 @@ fn a_refused_request_frees_a_bounded_number_of_chunks() {
 
 /// It built, and served nothing.
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn an_arena_without_options_serves_from_a_region_that_is_smaller_than_a_chunk() {
     fn serves<R: References>(builder: &Builder<ByteArena<R>>) {
         let all = [64 << 10, 200 << 10, 900 << 10];

@@ -18,7 +18,7 @@ pub mod readers;
 pub mod slabs;
 pub mod values;
 
-pub use amount::amount;
+pub use amount::{amount, by_speed};
 #[cfg(any(feature = "tracked", fuzzing))]
 pub use audit::Audit;
 #[cfg(any(feature = "tracked", fuzzing))]

@@ -56,7 +56,8 @@ mod unsizing;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, fs, iter, process};
+use std::sync::Mutex;
+use std::{env, fs, iter, process, thread};
 
 use serde_json::Value;
 
@@ -187,16 +188,30 @@ fn every_program_fails_as_marked() {
 
     let library = format!("--extern=flatslab={}/libflatslab.rmeta", folder.display());
     let options = ["--cfg=compile_fail", &library];
-    let mut all = Vec::new();
-    for entry in fs::read_dir(root.join("tests/compile_fail")).unwrap() {
-        let file = entry.unwrap().path();
-        let family = file.file_stem().unwrap().to_str().unwrap();
-        if family != "main" {
-            let module = format!("\nmod {family};\n");
-            assert!(include_str!("main.rs").contains(&module), "no{module}");
-            all.extend(differences(&file, &folder, &options));
-        }
+    let entries = fs::read_dir(root.join("tests/compile_fail")).unwrap();
+    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.file_stem().unwrap() != "main");
+    for file in &files {
+        let module = format!("\nmod {};\n", file.file_stem().unwrap().to_str().unwrap());
+        assert!(include_str!("main.rs").contains(&module), "no{module}");
     }
+    // A compiler for each processor.
+    let files = Mutex::new(files);
+    let next = || files.lock().unwrap().pop();
+    let all: Vec<String> = thread::scope(|scope| {
+        let count = thread::available_parallelism().map_or(1, usize::from);
+        let compilers: Vec<_> = (0..count)
+            .map(|_| {
+                scope.spawn(|| {
+                    let files = iter::from_fn(next);
+                    let found = files.flat_map(|file| differences(&file, &folder, &options));
+                    found.collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        let found = compilers.into_iter().map(|compiler| compiler.join());
+        found.flat_map(Result::unwrap).collect()
+    });
     fs::remove_dir_all(&folder).unwrap();
     assert!(all.is_empty(), "{all:#?}");
 }

@@ -8,7 +8,7 @@ use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
 use crate::common::random::{one_in, random, seed};
-use crate::common::{self, Drops, Hooked, amount};
+use crate::common::{self, Drops, Hooked, amount, by_speed};
 use crate::source::{Counted, Fault, with_fault, with_hook};
 use flatslab::AllocError;
 use flatslab::epoch::{
@@ -364,7 +364,7 @@ fn run_without_memory(ring: usize) {
 #[test]
 #[cfg_attr(each_run, ignore = "weekly")]
 fn an_advance_needs_no_memory_whatever_came_before() {
-    for round in 0..amount(10_000, 4) {
+    for round in 0..amount(by_speed(10_000, 3_000), 4) {
         seed(round);
         run_without_memory(1 + random(4) as usize);
     }

@@ -4,7 +4,7 @@
 use flatslab::epoch::{Contents, Epochs};
 use proptest::prelude::*;
 
-use crate::common::amount;
+use crate::common::{amount, by_speed};
 use crate::program::{Check, run};
 
 struct Unchecked;
@@ -17,7 +17,7 @@ impl Check for Unchecked {
 fn programs_on(kind: u8) {
     let length = 4..amount(600, 40);
     let config = ProptestConfig {
-        cases: amount(60, 1),
+        cases: amount(by_speed(60, 25), 1),
         failure_persistence: None,
         ..ProptestConfig::default()
     };

@@ -12,7 +12,7 @@ const LISTS: usize = 3;
 
 in_each_home! {
     fn lists_agree_with_a_model() {
-        for program in 0..amount(200, 3) {
+        for program in 0..amount(200, 2) {
             seed(program);
             let (home, drops) = (home(), Drops::new());
             let mut lists: Vec<_> = (0..LISTS).map(|_| list(&home)).collect();

@@ -167,7 +167,7 @@ fn any_program() -> impl Strategy<Value = Vec<(u8, u8)>> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: amount(200, 2),
+        cases: amount(200, if cfg!(each_run) { 1 } else { 2 }),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

@@ -368,7 +368,7 @@ fn serves_what_a_new_one_would<C: Container>(
 ) {
     let mut served = 0;
     let is_weekly = std::env::var_os("FLATSLAB_WEEKLY").is_some();
-    for number in 0..if is_weekly { 500 } else { 8 } {
+    for number in 0..if is_weekly { 500 } else { 3 } {
         seed(number);
         let source = Bounded::new(bytes);
         let most = bytes as u64 / 8;

@@ -66,6 +66,7 @@ fn one_error_serves_both_ways_of_inserting() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn growable_slab() {
     // Lazy: no memory until the first insertion.
     let slab = Slab::new();
@@ -107,7 +108,7 @@ fn a_slot_of_another_slab_leaves_that_one() {
 
 #[test]
 fn key_based_access() {
-    let slab = BoundedSlab::with_capacity(1024);
+    let slab = BoundedSlab::with_capacity(MANY.min(1024));
     let slot = slab.insert(42).unwrap();
     let key: Key = slot.key();
     let value: Ref<'_, i32> = slab.get(key).unwrap();
@@ -133,7 +134,7 @@ fn self_referential_values() {
         parent: Option<Key>,
     }
 
-    let slab = BoundedSlab::with_capacity(1024);
+    let slab = BoundedSlab::with_capacity(MANY.min(1024));
     let node = |parent| {
         let slot = slab.insert_with(|vacant| Node {
             me: vacant.key(),

@@ -13,7 +13,7 @@ use crate::common::{Audit, Counted, Drops, Room, amount, over_both_slabs, panics
 
 fn handles_guards_and_slab_go_in_every_order<M: Room>() {
     // 0: slab, 1: slot read by a guard, 2: box, 3: reservation, 4: stale slot.
-    let step = amount(1, 7);
+    let step = amount(1, 11);
     for order in permutations(5).into_iter().step_by(step) {
         let drops = Drops::new();
         let mut slab = Some(M::with_room::<Counted>(4));

@@ -3,8 +3,8 @@
 
 #![forbid(unsafe_code)]
 
-use crate::common::over_both_slabs;
 use crate::common::values::expect_refusals;
+use crate::common::{by_speed, over_both_slabs};
 use crate::program::Programs;
 use crate::program::whole::run;
 
@@ -16,7 +16,7 @@ fn no_program_drops_a_value_twice_or_reaches_a_dead_one<M: Programs>() {
             run::<M>(number, 50);
         }
     } else {
-        for number in 1..=1500 {
+        for number in 1..=by_speed(1500, 500) {
             run::<M>(number, 400);
         }
     }

@@ -12,7 +12,7 @@ use flatslab::sync::SendSlot;
 use flatslab::{AccessError, BoundedSlab, Key, Memory, Slab, Slot, TrackedSlab};
 
 use crate::common::random::{random, seed};
-use crate::common::{Audit, amount, panics};
+use crate::common::{Audit, amount, by_speed, panics};
 use crate::counted::{Alive, Value, without_leak};
 
 fn bounded<T>(slots: usize, pages: &Pages) -> BoundedSlab<T> {
@@ -690,8 +690,8 @@ fn random_steps_do_as_the_model() {
 /// Each of two threads hands its values to the other one.
 #[test]
 #[cfg_attr(each_run, ignore = "weekly")]
-fn a_million_values_each_way_arrive_once_and_whole() {
-    let count: u64 = amount(1_000_000, 40);
+fn a_great_many_values_each_way_arrive_once_and_whole() {
+    let count: u64 = amount(by_speed(1_000_000, 200_000), 40);
     without_leak(|pages| {
         let alive = Alive::default();
         let (to_left, left) = mpsc::sync_channel::<SendSlot<Value>>(64);

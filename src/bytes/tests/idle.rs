@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::steps;
 use crate::bytes::arena_core::{ArenaCore, Chunk, State};
 use crate::bytes::{ByteArena, References, RequestError};
-use crate::common::amount;
+use crate::common::{amount, by_speed};
 
 /// Panics if an idle chunk, or the place of some, could serve a request that was just refused.
 fn expect_no_room<R: References>(core: &ArenaCore<R>, size: usize) {
@@ -53,7 +53,7 @@ fn run<R: References>(arena: &ByteArena<R>, steps: &[(u8, u16)]) {
 fn a_request_at_the_limit_is_refused_only_if_no_memory_is_free() {
     let length = 1..amount(600, 80);
     let config = ProptestConfig {
-        cases: amount(600, 1),
+        cases: amount(by_speed(600, 200), 1),
         failure_persistence: None,
         ..ProptestConfig::default()
     };

@@ -6,7 +6,7 @@ use core::cell::Cell;
 use proptest::prelude::*;
 
 use super::{ByteArena, References};
-use crate::common::amount;
+use crate::common::{amount, by_speed};
 
 mod atomic;
 mod chains;
@@ -35,7 +35,7 @@ fn steps(f: impl FnOnce()) -> usize {
 fn arenas_keep_their_invariants_at_every_step() {
     let length = 1..amount(400, 50);
     let config = ProptestConfig {
-        cases: amount(1000, 1),
+        cases: amount(by_speed(1000, 300), 1),
         failure_persistence: None,
         ..ProptestConfig::default()
     };

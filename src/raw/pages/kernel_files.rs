@@ -189,6 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "reads files of the kernel")]
     fn the_sizes_are_powers_of_two_in_order() {
         let sizes = PageSizes::read();
         assert!(sizes.usual.is_power_of_two());
@@ -210,6 +211,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "reads files of the kernel")]
     fn this_function_lies_in_an_area() {
         let here = this_function_lies_in_an_area as fn() as usize;
         let mut found = 0;

@@ -5,7 +5,7 @@ use flatslab::{Bounded, BoundedSlab, Growable, Slab};
 use proptest::prelude::*;
 
 use super::world::{CHUNK, ROOM, run};
-use crate::common::amount;
+use crate::common::{amount, by_speed};
 
 fn any_program() -> impl Strategy<Value = Vec<(u8, u8)>> {
     proptest::collection::vec(any::<(u8, u8)>(), 1..if cfg!(miri) { 40 } else { 120 })
@@ -14,14 +14,14 @@ fn any_program() -> impl Strategy<Value = Vec<(u8, u8)>> {
 /// So many programs.
 fn cases(native: u32, interpreted: u32) -> ProptestConfig {
     ProptestConfig {
-        cases: amount(native, interpreted),
+        cases: amount(by_speed(native, native / 3), interpreted),
         failure_persistence: None,
         ..ProptestConfig::default()
     }
 }
 
 proptest! {
-    #![proptest_config(cases(5000, 2))]
+    #![proptest_config(cases(5000, if cfg!(each_run) { 1 } else { 2 }))]
 
     #[test]
     #[cfg_attr(each_run, ignore = "weekly")]

@@ -11,13 +11,13 @@
 //! | move a program from `bumpalo` | [`from_bumpalo`] |
 //! | replace a `Box` | [`from_box`] |
 //! | replace a pool that you wrote: a `Vec`, a stack of free indices and a number | [`from_your_own_pool`] |
-//! | build an order book | [`order_book`] |
+//! | build an order book: price levels, and orders that are cancelled by id | [`order_book`] |
 //! | keep a server's connections | [`connections`] |
 //! | allocate nothing in a game's frame or an audio callback | [`frames`] |
 //! | use slabs and pools without an allocator | [`firmware`] |
 //! | set up a Linux machine for low latency | [`linux`] |
 //! | pass values between threads, and wait for them | [`threads`] |
-//! | restart from a snapshot, keep a standby, or roll a simulation back | [`snapshots`] |
+//! | restart from a snapshot, or keep a standby | [`snapshots`] |
 //! | watch a running program: figures for Prometheus and Grafana | [`metrics`] |
 //! | read the tables of the benches | [`tables`] |
 //!

@@ -12,6 +12,7 @@
 //! | replace a `Box` | [`from_box`] |
 //! | replace a pool that you wrote: a `Vec`, a stack of free indices and a number | [`from_your_own_pool`] |
 //! | build an order book: price levels, and orders that are cancelled by id | [`order_book`] |
+//! | keep a cache | [`lru_cache`] |
 //! | keep a server's connections | [`connections`] |
 //! | allocate nothing in a game's frame or an audio callback | [`frames`] |
 //! | use slabs and pools without an allocator | [`firmware`] |
@@ -58,6 +59,9 @@ pub mod from_your_own_pool {}
 
 #[doc = include_str!("linux.md")]
 pub mod linux {}
+
+#[doc = include_str!("lru_cache.md")]
+pub mod lru_cache {}
 
 #[doc = include_str!("metrics.md")]
 pub mod metrics {}

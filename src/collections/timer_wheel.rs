@@ -93,7 +93,9 @@ const MOVES: u32 = 64;
 /// # Rewinds and snapshots
 ///
 /// The wheel is a table of its own: after a rewind of the slab, or from a snapshot, [clear](Self::clear)
-/// it and start the timers again, by the deadlines that the values contain.
+/// it and start the timers again, by the deadlines that the values contain. If the time goes back too,
+/// [build](Self::builder) a new wheel that begins at the earlier time: this one keeps its own, and takes
+/// all deadlines before that as due.
 ///
 /// # Examples
 ///
@@ -447,7 +449,7 @@ impl<K: SlabKey> TimerWheel<K> {
         times.min()
     }
 
-    /// Stops all timers. O(capacity).
+    /// Stops all timers; the [time](Self::time) stays. O(capacity).
     pub fn clear(&mut self) {
         self.timers.fill(Timer::STOPPED);
         self.counts.fill(0);

@@ -13,6 +13,7 @@
 //! | replace a pool that you wrote: a `Vec`, a stack of free indices and a number | [`from_your_own_pool`] |
 //! | build an order book: price levels, and orders that are cancelled by id | [`order_book`] |
 //! | keep a cache | [`lru_cache`] |
+//! | start and stop timers | [`timers`] |
 //! | keep a server's connections | [`connections`] |
 //! | allocate nothing in a game's frame or an audio callback | [`frames`] |
 //! | use slabs and pools without an allocator | [`firmware`] |
@@ -80,3 +81,6 @@ pub mod tables {}
 
 #[doc = include_str!("threads.md")]
 pub mod threads {}
+
+#[doc = include_str!("timers.md")]
+pub mod timers {}

@@ -14,6 +14,7 @@
 //! | build an order book: price levels, and orders that are cancelled by id | [`order_book`] |
 //! | keep a cache | [`lru_cache`] |
 //! | start and stop timers | [`timers`] |
+//! | find values by an id that comes from outside | [`id_table`] |
 //! | keep a server's connections | [`connections`] |
 //! | allocate nothing in a game's frame or an audio callback | [`frames`] |
 //! | use slabs and pools without an allocator | [`firmware`] |
@@ -57,6 +58,9 @@ pub mod from_slotmap {}
 
 #[doc = include_str!("from_your_own_pool.md")]
 pub mod from_your_own_pool {}
+
+#[doc = include_str!("id_table.md")]
+pub mod id_table {}
 
 #[doc = include_str!("linux.md")]
 pub mod linux {}

@@ -21,6 +21,7 @@
 //! | set up a Linux machine for low latency | [`linux`] |
 //! | pass values between threads, and wait for them | [`threads`] |
 //! | restart from a snapshot, or keep a standby | [`snapshots`] |
+//! | roll a simulation back to an earlier state | [`rollback`] |
 //! | watch a running program: figures for Prometheus and Grafana | [`metrics`] |
 //! | read the tables of the benches | [`tables`] |
 //!
@@ -76,6 +77,9 @@ pub mod names {}
 
 #[doc = include_str!("order_book.md")]
 pub mod order_book {}
+
+#[doc = include_str!("rollback.md")]
+pub mod rollback {}
 
 #[doc = include_str!("snapshots.md")]
 pub mod snapshots {}

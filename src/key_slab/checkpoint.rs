@@ -60,7 +60,7 @@ use super::{BoundedKeySlab, KeySlab, SecondarySlab};
 ///
 /// If more than about a third of the values change between two checkpoints, a copy of the slab
 /// ([`clone_from`](Clone::clone_from)) takes less time. The guide's page
-/// [`snapshots`](crate::guide::snapshots) compares the two, and has a simulation with a window of
+/// [`rollback`](crate::guide::rollback) compares the two, and has a simulation with a window of
 /// frames.
 ///
 /// # Keys of values that were undone

@@ -538,7 +538,8 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         }
     }
 
-    /// Removes the entries for which `keep` returns `false`, and drops them. O(n).
+    /// Removes the entries for which `keep` returns `false`, and drops them; from the entry used longest
+    /// ago to the one used last. O(n).
     ///
     /// # Panics
     ///

@@ -12,6 +12,7 @@
 //! | replace a `Box` | [`from_box`] |
 //! | move a program from `nexus-collections` | [`from_nexus_collections`] |
 //! | move a program from `intrusive-collections` | [`from_intrusive_collections`] |
+//! | move a program from `lru` | [`from_lru`] |
 //! | replace a pool that you wrote: a `Vec`, a stack of free indices and a number | [`from_your_own_pool`] |
 //! | build an order book: price levels, and orders that are cancelled by id | [`order_book`] |
 //! | keep a cache | [`lru_cache`] |
@@ -52,6 +53,9 @@ pub mod from_bumpalo {}
 
 #[doc = include_str!("from_intrusive_collections.md")]
 pub mod from_intrusive_collections {}
+
+#[doc = include_str!("from_lru.md")]
+pub mod from_lru {}
 
 #[doc = include_str!("from_nexus_collections.md")]
 pub mod from_nexus_collections {}

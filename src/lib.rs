@@ -41,7 +41,7 @@
 //! ```
 //!
 //! The [`guide`] has pages about choosing a type, moving from other crates, and programs built step
-//! by step: an order book, a server, a game, firmware.
+//! by step: an order book, a cache, timers, a server, a game, firmware.
 //!
 //! # Which type when
 //!

@@ -16,6 +16,11 @@
 //! | values of any type in order of a key, reached again without a search | [`SortedSlab`] |
 //! | thousands of sorted maps, with common memory and a common bound | [`Tree`]s in [`Nodes`] |
 //!
+//! The guide has a page for each of these jobs: an [order book](crate::guide::order_book), a
+//! [cache](crate::guide::lru_cache), [timers](crate::guide::timers), a
+//! [table by id](crate::guide::id_table), [snapshots](crate::guide::snapshots) and
+//! [rollback](crate::guide::rollback).
+//!
 //! # Which slabs
 //!
 //! Lists and indices work on every [`Store`]: [`KeySlab`](crate::KeySlab),
@@ -37,7 +42,8 @@
 //! [`List`] and [`Tree`] are plain data beside the values and nodes, and are rewound with them, in a
 //! group. Lists and their links have serde, and so have [`SortedMap`] and [`SortedSlab`]; of a `Tree`
 //! write the entries. A [`Heap`], a [`TimerWheel`] and a [`KeyIndex`] are tables of their own, and are
-//! built again, in O(n), by [`KeyIndex::rebuild`] and by adding the keys. An [`Lru`] is filled again.
+//! built again, in O(capacity), by [`KeyIndex::rebuild`] and by adding the keys; if the time goes back
+//! too, the keys are added to a new wheel. An [`Lru`] is filled again.
 //!
 //! # What leaves the slab
 //!

@@ -513,6 +513,28 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         self.deadlines.push(key, deadline).is_ok()
     }
 
+    /// Returns the deadline of the entry of an id. Returns `None` if there is no entry, or it has none.
+    #[must_use]
+    pub fn deadline<Q>(&self, id: &Q) -> Option<u64>
+    where
+        Id: Borrow<Q>,
+        Q: ?Sized + Hash + Eq,
+    {
+        let key = self.key_of(self.by_id.hash(id), id)?;
+        self.deadlines.priority(key)
+    }
+
+    /// Returns the weight of the entry of an id. Returns `None` if there is none.
+    #[must_use]
+    pub fn weight_of<Q>(&self, id: &Q) -> Option<u32>
+    where
+        Id: Borrow<Q>,
+        Q: ?Sized + Hash + Eq,
+    {
+        let key = self.key_of(self.by_id.hash(id), id)?;
+        Some(self.entries.get(key)?.weight)
+    }
+
     /// Allocates memory for the deadlines of all entries, 20 bytes for each.
     ///
     /// # Errors

@@ -42,8 +42,8 @@
 //! [`List`] and [`Tree`] are plain data beside the values and nodes, and are rewound with them, in a
 //! group. Lists and their links have serde, and so have [`SortedMap`] and [`SortedSlab`]; of a `Tree`
 //! write the entries. A [`Heap`], a [`TimerWheel`] and a [`KeyIndex`] are tables of their own, and are
-//! built again, in O(capacity), by [`KeyIndex::rebuild`] and by adding the keys; if the time goes back
-//! too, the keys are added to a new wheel. An [`Lru`] is filled again.
+//! built again, in O(capacity), by [`KeyIndex::rebuild`] and by adding the keys. An [`Lru`] is filled
+//! again.
 //!
 //! # What leaves the slab
 //!

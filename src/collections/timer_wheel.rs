@@ -92,10 +92,9 @@ const MOVES: u32 = 64;
 ///
 /// # Rewinds and snapshots
 ///
-/// The wheel is a table of its own: after a rewind of the slab, or from a snapshot, [clear](Self::clear)
-/// it and start the timers again, by the deadlines that the values contain. If the time goes back too,
-/// [build](Self::builder) a new wheel that begins at the earlier time: this one keeps its own, and takes
-/// all deadlines before that as due.
+/// The wheel is a table of its own: after a rewind of the slab, or from a snapshot,
+/// [reset](Self::reset) it to the earlier time, and start the timers again, by the deadlines that the
+/// values contain.
 ///
 /// # Examples
 ///
@@ -447,6 +446,27 @@ impl<K: SlabKey> TimerWheel<K> {
             Some(start.saturating_sub(ticks.into()).max(self.time + 1))
         });
         times.min()
+    }
+
+    /// Stops all timers, and sets the time, which may be earlier than it was: after a rewind.
+    /// O(capacity); does not allocate.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::Key;
+    /// use flatslab::collections::TimerWheel;
+    ///
+    /// let mut wheel = TimerWheel::with_capacity(1);
+    /// assert_eq!(wheel.pop_due(100), None);
+    /// wheel.reset(40);
+    /// wheel.start(Key::from_raw(0), 60)?;
+    /// assert_eq!(wheel.pop_due(50), None);
+    /// # Ok::<(), flatslab::collections::SlotError>(())
+    /// ```
+    pub fn reset(&mut self, time: u64) {
+        self.clear();
+        self.time = time;
     }
 
     /// Stops all timers; the [time](Self::time) stays. O(capacity).

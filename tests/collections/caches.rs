@@ -132,6 +132,12 @@ fn is_like_a_vector(capacity: usize, max_weight: u64) {
                 }
             }
             10 => {
+                let entry = at.map(|at| model.entries[at]);
+                assert_eq!(cache.deadline(&id), entry.and_then(|it| it.deadline));
+                assert_eq!(
+                    cache.weight_of(&id).map(u64::from),
+                    entry.map(|it| it.weight)
+                );
                 let deadline = step + random(60);
                 assert_eq!(cache.set_deadline(&id, deadline), at.is_some());
                 if let Some(at) = at {

@@ -55,6 +55,11 @@ fn is_like_a_map(time: u64, most: u32) {
                 wheel.clear();
                 model.clear();
             }
+            _ if one_in(4000) => {
+                now = time + random(1 << random(u64::from(most)));
+                wheel.reset(now);
+                model.clear();
+            }
             _ => {
                 assert_eq!(wheel.deadline(key), model.get(&key).copied());
                 assert_eq!(wheel.contains(key), model.contains_key(&key));

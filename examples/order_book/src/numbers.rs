@@ -183,7 +183,7 @@ impl<R: Reports, S: Store<Owner = u32>> Engine<S, Numbers<R>> {
         if self.clients.rests(number) {
             return Err(Refusal::NumberInUse);
         }
-        if order.rests && !self.books.has_room_for(0, terms.side, terms.price) {
+        if order.rests && !self.books.has_room(0, terms.side, terms.price) {
             return Err(Refusal::NoRoom);
         }
         self.clients.reports.push(terms.report(Event::Accepted));
@@ -224,7 +224,7 @@ impl<R: Reports, S: Store<Owner = u32>> Engine<S, Numbers<R>> {
             let level = self.store.order(link).level;
             (_, terms.side, _) = self.books.place(level);
             let order = incoming(&terms).ok()?;
-            let fits = self.books.has_room_for(0, terms.side, terms.price);
+            let fits = self.books.has_room(0, terms.side, terms.price);
             fits.then_some((link, order))
         });
         let Some((link, order)) = found else {

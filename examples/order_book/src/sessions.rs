@@ -209,7 +209,7 @@ impl<S: SessionStore> Engine<S> {
         let (price, _) = self.sound(command)?;
         let level = self.store.order(link).level;
         let (symbol, side, _) = self.books.place(level);
-        if !self.books.has_room_for(symbol, side, price) {
+        if !self.books.has_room(symbol, side, price) {
             return Err(Refusal::NoRoom);
         }
         self.remove(link);

@@ -1,10 +1,8 @@
 //! The arguments of the engine, and the commands they ask for.
 
-use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum, value_parser};
+use clap::{Args, value_parser};
 use order_flow::flow::Flow;
 use order_flow::lobster;
 use order_flow::message::Message;
@@ -12,7 +10,7 @@ use order_flow::program::{Failure, memory};
 use order_flow::script::Script;
 use order_flow::traffic::{Market, Traffic};
 
-use crate::stores::{StoreKind, Stores};
+use crate::stores::StoreKind;
 
 /// Symbols of a generated market: with some 400 orders each, about a million live.
 const SYMBOLS: usize = 3_000;
@@ -32,7 +30,7 @@ const SPARE_STEPS: usize = 100;
 ///
 /// Each store and round runs in a process of its own; the stores take turns.
 #[derive(Clone, Debug, Args)]
-pub struct Arguments<S: Stores> {
+pub struct Arguments {
     /// Measure in processes that have just been started, instead of ones that have freed
     /// almost 32 MiB
     #[arg(long)]
@@ -89,7 +87,7 @@ pub struct Arguments<S: Stores> {
     pub(crate) seed: u64,
 
     /// The stores, with commas between (the first seven)
-    #[arg(long, value_name = "STORES", value_delimiter = ',', value_parser = stores::<S>())]
+    #[arg(long, value_name = "STORES", value_enum, value_delimiter = ',')]
     pub store: Vec<StoreKind>,
 
     /// Rounds (3)
@@ -111,21 +109,11 @@ pub struct Arguments<S: Stores> {
     pub(crate) json: bool,
 
     /// Time one store, for another process of this program
-    #[arg(long, value_name = "STORE", value_parser = stores::<S>(), hide = true)]
+    #[arg(long, value_enum, hide = true)]
     pub(crate) child: Option<StoreKind>,
-
-    #[arg(skip)]
-    program: PhantomData<S>,
 }
 
-/// Takes the name of one of these stores.
-fn stores<S: Stores>() -> impl TypedValueParser<Value = StoreKind> {
-    let values = S::ALL.iter().filter_map(ValueEnum::to_possible_value);
-    let one_of = PossibleValuesParser::new(values);
-    one_of.map(|name| StoreKind::from_str(&name, false).expect("it is one of the names"))
-}
-
-impl<S: Stores> Arguments<S> {
+impl Arguments {
     /// Returns the stores, each once.
     pub fn stores(&self) -> Vec<StoreKind> {
         let mut stores = match self.store.is_empty() {

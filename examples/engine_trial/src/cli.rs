@@ -9,7 +9,7 @@ use order_flow::top::TopsFile;
 use crate::arguments::Arguments;
 use crate::check::Check;
 use crate::rounds::Results;
-use crate::stores::Stores;
+use crate::stores::Engines;
 use crate::{process, recorded, report, restart};
 
 /// Orders that the naive engine goes through for each command, at most.
@@ -20,8 +20,8 @@ const MOST_CHECKED: u64 = 4_000_000_000;
 /// # Errors
 ///
 /// [`Failure`], if it cannot, or two stores differ.
-pub fn carry_out<S: Stores>(
-    arguments: &Arguments<S>,
+pub fn carry_out<S: Engines>(
+    arguments: &Arguments,
     measure: impl FnOnce() -> Result<Results, Failure>,
     out: &mut dyn Write,
     err: &mut dyn Write,
@@ -32,13 +32,13 @@ pub fn carry_out<S: Stores>(
     }
     if arguments.explain {
         return Ok(written(
-            report::explain(S::ALL, out).and_then(|()| out.flush()),
+            report::explain(out).and_then(|()| out.flush()),
             err,
         ));
     }
     arguments.check_memory()?;
     if arguments.check {
-        return check(arguments, out, err);
+        return check::<S>(arguments, out, err);
     }
     if arguments.restart {
         let restart = restart::run::<S::Restarted>(&arguments.traffic()?)?;
@@ -63,8 +63,8 @@ pub fn carry_out<S: Stores>(
 }
 
 /// Compares each store with the naive engine.
-fn check<S: Stores>(
-    arguments: &Arguments<S>,
+fn check<S: Engines>(
+    arguments: &Arguments,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<ExitCode, Failure> {

@@ -132,6 +132,7 @@ pub(crate) struct Desk<'a> {
     pub(crate) tape: Tape,
     /// Of the books at the end.
     pub(crate) digest: u64,
+    pub(crate) bytes_per_order: usize,
 }
 
 impl<'a> Desk<'a> {
@@ -149,6 +150,7 @@ impl<'a> Desk<'a> {
             ids: wire.iter().map(|command| command.id).collect(),
             digest: engine.digest(),
             tape: engine.tape().clone(),
+            bytes_per_order: E::ORDER_BYTES,
         })
     }
 

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use zerocopy::{IntoBytes, TryFromBytes};
 
 use crate::measure::{Assignment, Desk, Pass, Timed};
-use crate::stores::{Job, StoreKind, Stores, Subject};
+use crate::stores::{Engines, Job, StoreKind, Subject};
 
 /// The block that a running program has freed: a file that it has read. glibc then maps no
 /// block below this size, and copies what grows within it. It raises that threshold to blocks
@@ -28,7 +28,7 @@ const FREED: usize = (32 << 20) - (64 << 10);
 /// # Errors
 ///
 /// [`Failure`], if it cannot.
-pub(crate) fn serve<S: Stores>(store: StoreKind, out: &mut dyn Write) -> Result<(), Failure> {
+pub(crate) fn serve<S: Engines>(store: StoreKind, out: &mut dyn Write) -> Result<(), Failure> {
     let mut input = BufReader::new(io::stdin().lock());
     let mut line = String::new();
     let failed = |error: io::Error| Failure::Run(format!("standard input: {error}"));

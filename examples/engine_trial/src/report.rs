@@ -17,9 +17,9 @@ const COLUMNS: usize = 100;
 const EXPLANATION: &str = include_str!("explain.txt");
 
 /// Writes the explanation, with two lines for each store.
-pub(crate) fn explain(stores: &[StoreKind], out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn explain(out: &mut dyn Write) -> io::Result<()> {
     let mut lines = String::new();
-    for store in stores {
+    for store in StoreKind::value_variants() {
         let value = store.to_possible_value();
         let help = value.and_then(|value| value.get_help().map(ToString::to_string));
         lines += &format!("{} (--store {})\n", store.name(), store.argument());
@@ -63,7 +63,15 @@ pub(crate) fn write(results: &Results, out: &mut dyn Write) -> io::Result<()> {
     )?;
     write_columns(out, &table(&results.stores, |it| it.figures))?;
     writeln!(out)?;
-    write!(out, "{}", results.more_tables)?;
+    if results.stores.iter().any(|it| !it.reserved.is_empty()) {
+        let commands = grouped(results.commands[1] as u64);
+        writeln!(
+            out,
+            "Memory reserved and touched, {commands} commands to full books"
+        )?;
+        write_columns(out, &table(&results.stores, |it| Figures::of(&it.reserved)))?;
+        writeln!(out)?;
+    }
     paragraph(
         out,
         &format!(
@@ -83,8 +91,8 @@ fn paragraph(out: &mut dyn Write, text: &str) -> io::Result<()> {
     writeln!(out, "{}", textwrap::fill(text, COLUMNS))
 }
 
-/// Returns a row for each store.
-pub fn table(stores: &[StoreResult], figures: fn(&StoreResult) -> Figures) -> Vec<Vec<String>> {
+/// A row for each store.
+fn table(stores: &[StoreResult], figures: fn(&StoreResult) -> Figures) -> Vec<Vec<String>> {
     let head = [
         "store",
         "commands/s",
@@ -113,13 +121,13 @@ pub fn table(stores: &[StoreResult], figures: fn(&StoreResult) -> Figures) -> Ve
     rows
 }
 
-/// Returns millions, with two decimals.
-pub fn millions(number: u64) -> String {
+/// Millions, with two decimals.
+fn millions(number: u64) -> String {
     format!("{:.2} M", number as f64 / 1e6)
 }
 
-/// Returns a time in the unit that a reader would choose: at most three digits that count.
-pub fn duration(ns: u64) -> String {
+/// A time in the unit that a reader would choose: at most three digits that count.
+pub(crate) fn duration(ns: u64) -> String {
     let ns = ns as f64;
     let (value, unit) = match ns {
         1e9.. => (ns / 1e9, "s"),
@@ -212,7 +220,6 @@ mod tests {
             digest: format!("{:016x}", u64::MAX),
             says: verdict::sentences(&stores),
             stores,
-            more_tables: String::new(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The engine and its stores, as they are checked and timed.
 
-use engine_trial::stores::{Job, Snapshots, StoreKind, Stores, Subject};
+use engine_trial::stores::{Engines, Job, Snapshots, StoreKind, Subject};
 use flatslab::KeySlab;
 use order_flow::command::{Command, Response};
 use order_flow::program::Failure;
@@ -12,27 +12,16 @@ use crate::matching::Engine;
 use crate::restart;
 use crate::sessions::opened;
 use crate::store::{
-    BoundedKeyStore, BoundedSlabStore, ByHandStore, KeyStore, Room, SessionStore, SlabHashMapStore,
-    SlabNumberStore, SlabStore, SlotMapStore,
+    BoundedKeyStore, BoundedSlabStore, BoxMapStore, ByHandStore, FloorStore, KeyStore, PoolStore,
+    Room, SessionStore, SlabHashMapStore, SlabMapStore, SlabNumberStore, SlabStore, SlotMapStore,
 };
 
-/// The stores of this package.
+/// The engine on each store.
 #[derive(Clone, Copy, Debug)]
 pub struct OrderStores;
 
-impl Stores for OrderStores {
+impl Engines for OrderStores {
     type Restarted = Engine<KeyStore>;
-    const ALL: &'static [StoreKind] = &[
-        StoreKind::Slab,
-        StoreKind::BoundedSlab,
-        StoreKind::KeySlab,
-        StoreKind::ByHand,
-        StoreKind::SlabNumber,
-        StoreKind::Slotmap,
-        StoreKind::SlabHashmap,
-        StoreKind::BoundedKeySlab,
-    ];
-
     fn with<J: Job>(store: StoreKind, job: J) -> J::Result {
         match store {
             StoreKind::Slab => job.run::<Engine<SlabStore>>(),
@@ -43,7 +32,10 @@ impl Stores for OrderStores {
             StoreKind::Slotmap => job.run::<Engine<SlotMapStore>>(),
             StoreKind::SlabHashmap => job.run::<Engine<SlabHashMapStore>>(),
             StoreKind::BoundedKeySlab => job.run::<Engine<BoundedKeyStore>>(),
-            other => panic!("this package has no store `{}`", other.name()),
+            StoreKind::Pool => job.run::<Engine<PoolStore>>(),
+            StoreKind::SlabMap => job.run::<Engine<SlabMapStore>>(),
+            StoreKind::BoxMap => job.run::<Engine<BoxMapStore>>(),
+            StoreKind::Floor => job.run::<Engine<FloorStore>>(),
         }
     }
 }

@@ -2,14 +2,13 @@
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
-use engine_record::store::{BoxMapStore, FloorStore, PoolStore, SlabMapStore};
 use flatslab_engine::WireReport;
 use order_book::book::LevelId;
 use order_book::matching::Engine;
 use order_book::numbers::{Event, Numbers, Report, Reports, Terms};
 use order_book::store::{
-    BoundedKeyStore, BoundedSlabStore, ByHandStore, KeyStore, Room, SlabHashMapStore,
-    SlabNumberStore, SlabStore, SlotMapStore, Store,
+    BoundedKeyStore, BoundedSlabStore, BoxMapStore, ByHandStore, FloorStore, KeyStore, PoolStore,
+    Room, SlabHashMapStore, SlabMapStore, SlabNumberStore, SlabStore, SlotMapStore, Store,
 };
 use order_flow::message::Side;
 use order_flow::message::Side::{Buy, Sell};

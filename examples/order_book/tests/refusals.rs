@@ -1,10 +1,12 @@
 //! What is refused has a reason, and changes nothing.
 
+use clap::ValueEnum;
+use order_book::trial::OrderStores;
 use order_flow::command::{Command, Kind, NO_ID, Refusal, Response};
 use order_flow::message::Side;
 use order_flow::traffic::Extent;
 
-use crate::stores::{Job, Stores, Subject};
+use engine_trial::stores::{Engines, Job, StoreKind, Subject};
 
 /// Two sessions with an order each at two prices of one symbol.
 struct Refusals;
@@ -136,8 +138,9 @@ impl Job for Refusals {
     }
 }
 
-pub fn what_is_late_forged_or_not_yours_is_refused_and_changes_nothing<S: Stores>() {
-    for &store in S::ALL {
-        S::with(store, Refusals);
+#[test]
+fn what_is_late_forged_or_not_yours_is_refused_and_changes_nothing() {
+    for &store in StoreKind::value_variants() {
+        OrderStores::with(store, Refusals);
     }
 }

@@ -6,14 +6,12 @@
 //! | `recycled/` | `rtrb`, `Vec`s that come back, `slab` and a number |
 //! | `boxed/`, `boxed_mimalloc/` | boxes in channels, `slab` and a map; the boxes from mimalloc |
 //! | `beside.rs` | all of them in turns, each in a process of its own |
-//! | `queues.rs`, `reports.rs` | what both have of queues, market data on them, and reports |
+//! | `common.rs` | what is alike in them: market data on a queue, a standby without snapshots |
 
 mod beside;
 mod boxed;
 mod boxed_mimalloc;
-mod queues;
 mod recycled;
-mod reports;
 
 use std::io::Write;
 use std::process::ExitCode;

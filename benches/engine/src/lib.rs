@@ -43,13 +43,13 @@ struct Cli {
 
 /// Runs the program, whose global allocator has this name.
 pub fn run(allocator: &'static str) -> ExitCode {
-    program::run(|cli: &Cli, out, err| {
+    program::run(|cli: &Cli, out| {
         let mut arguments = cli.arguments.clone();
         if cli.full {
             arguments = full::in_full(arguments);
         }
         let measure = || measure(cli, &arguments, allocator);
-        cli::carry_out::<OrderStores>(&arguments, measure, out, err)
+        cli::carry_out::<OrderStores>(&arguments, measure, out)
     })
 }
 
@@ -80,8 +80,5 @@ fn record(results: &Results) -> Result<(), Failure> {
         (other, true) => format!("engine-{other}.json"),
         (other, false) => format!("engine-{other}-fresh.json"),
     };
-    let path = Path::new(RECORDS).join(name);
-    let failed = |error: std::io::Error| Failure::file(&path, &error);
-    let json = serde_json::to_string(results).map_err(|error| failed(error.into()))?;
-    std::fs::write(&path, json + "\n").map_err(failed)
+    program::record(&Path::new(RECORDS).join(name), results)
 }

@@ -49,9 +49,7 @@ pub(crate) fn serve<S: Engines>(store: StoreKind, out: &mut dyn Write) -> Result
         wire,
     };
     let timed = S::with(store, time)?;
-    say(out, &timed)
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::Run(format!("standard output: {error}")))
+    Ok(say(out, &timed)?)
 }
 
 /// Does what every program has done that has been running for a while.
@@ -118,7 +116,8 @@ pub(crate) fn time(
     }
 }
 
-fn say(out: &mut dyn Write, what: &impl Serialize) -> io::Result<()> {
+/// Writes a line of JSON.
+pub(crate) fn say(out: &mut dyn Write, what: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *out, what)?;
     writeln!(out)
 }

@@ -25,8 +25,8 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    program::run(|Cli { arguments }: &Cli, out, err| {
+    program::run(|Cli { arguments }: &Cli, out| {
         let measure = || rounds::run::<OrderStores>(arguments, SYSTEM);
-        cli::carry_out::<OrderStores>(arguments, measure, out, err)
+        cli::carry_out::<OrderStores>(arguments, measure, out)
     })
 }

@@ -14,10 +14,9 @@ mod boxed_mimalloc;
 mod recycled;
 
 use std::io::Write;
-use std::process::ExitCode;
 
 use clap::{Args, ValueEnum, value_parser};
-use order_flow::program::{Failure, written};
+use order_flow::program::Failure;
 
 use crate::cli::Load;
 use crate::outcome::Outcome;
@@ -67,15 +66,13 @@ impl Kind {
 /// # Errors
 ///
 /// [`Failure`], if one cannot run, or they trade differently.
-pub(crate) fn run(
-    arguments: &Arguments,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> Result<ExitCode, Failure> {
-    let told = match arguments.child {
-        Some(kind) => serde_json::to_writer(&mut *out, &kind.run(&arguments.load)?)
-            .map_err(std::io::Error::from),
-        None => beside::run(arguments)?.write(out),
-    };
-    Ok(written(told.and_then(|()| out.flush()), err))
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    match arguments.child {
+        Some(kind) => {
+            let outcome = kind.run(&arguments.load)?;
+            serde_json::to_writer(out, &outcome).map_err(std::io::Error::from)?;
+        }
+        None => beside::run(arguments)?.write(out)?,
+    }
+    Ok(())
 }

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, value_parser};
-use order_flow::flow::Flow;
 use order_flow::lobster;
 use order_flow::message::Message;
 use order_flow::program::{Failure, memory};
@@ -21,9 +20,6 @@ const RECORDED_SYMBOLS: usize = 20;
 /// Commands after those that fill the books.
 const COMMANDS: usize = 300_000;
 const ROUNDS: u32 = 3;
-/// Of a generated script, the steps more than a symbol is to play on average: symbols are
-/// drawn at random, and none is to run out.
-const SPARE_STEPS: usize = 100;
 
 /// Times a matching engine whose keys are the order numbers, on stores that differ only in
 /// where the orders live and what leads from an id to an order.
@@ -174,23 +170,13 @@ impl Arguments {
         file.transpose().map_err(Failure::Input)
     }
 
-    /// The messages of a symbol.
+    /// The recorded messages of a file.
     ///
     /// # Errors
     ///
-    /// [`Failure::Input`], if the recorded ones cannot be read.
-    pub(crate) fn messages(&self) -> Result<Vec<Message>, Failure> {
-        if let Some(file) = self.message_file()? {
-            return lobster::read(&file, None).map_err(Failure::Input);
-        }
-        let of_each = self.commands() * 3 / 2 / self.symbols() + SPARE_STEPS;
-        let flow = Flow::new(self.seed).with_resting(self.resting as usize);
-        Ok(flow.take(self.opening() + of_each).collect())
-    }
-
-    /// Messages of a generated symbol before the first command that counts.
-    fn opening(&self) -> usize {
-        OPENING + self.resting as usize
+    /// [`Failure::Input`], if they cannot be read.
+    pub(crate) fn recorded(file: &Path) -> Result<Vec<Message>, Failure> {
+        lobster::read(file, None).map_err(Failure::Input)
     }
 
     /// Returns all commands.
@@ -199,11 +185,6 @@ impl Arguments {
     ///
     /// [`Failure::Input`], if the recorded messages cannot be read.
     pub fn traffic(&self) -> Result<Traffic, Failure> {
-        let messages = self.messages()?;
-        let script = match self.lobster {
-            Some(_) => Script::of_messages(&messages),
-            None => Script::after(self.opening(), &messages),
-        };
         let market = Market {
             seed: self.seed,
             symbols: self.symbols(),
@@ -211,7 +192,13 @@ impl Arguments {
             commands: self.commands(),
             late: u64::from(self.late) * 10,
         };
-        Ok(Traffic::new(&script, market))
+        Ok(match self.message_file()? {
+            Some(file) => {
+                let script = Script::of_messages(&Self::recorded(&file)?);
+                Traffic::new(&script, market)
+            }
+            None => Traffic::generated(market, OPENING, self.resting as usize),
+        })
     }
 }
 

@@ -40,7 +40,7 @@ pub fn carry_out<S: Engines>(
     if let Some(input) = arguments.message_file()? {
         // A file that cannot be read is named once, not by every process; and before the file of
         // tops is touched.
-        let messages = arguments.messages()?;
+        let messages = Arguments::recorded(&input)?;
         let tops = arguments.bbo.as_deref();
         let tops = tops.map(|path| TopsFile::create(path, Some(&input)));
         recorded::check::<S>(&messages, &arguments.stores(), tops.transpose()?.as_ref())?;

@@ -27,21 +27,12 @@ pub struct Round {
     pub interruptions: Interruptions,
     /// Whether the closed loop was disturbed, the last time that it ran.
     pub disturbed: bool,
-    /// The closed loop that was repeated because it was disturbed.
-    pub first_attempt: Option<Attempt>,
+    /// Whether it ran twice, because it was disturbed the first time.
+    pub repeated: bool,
     /// At half of the slowest store's throughput, in the record.
     pub open_50: Option<Latency>,
     /// At four fifths of it.
     pub open_80: Option<Latency>,
-}
-
-/// A closed loop.
-#[derive(Clone, Debug, Serialize)]
-pub struct Attempt {
-    /// Of each command.
-    pub closed: Latency,
-    /// What the machine did meanwhile.
-    pub interruptions: Interruptions,
 }
 
 /// Commands a second with another share of latecomers, round by round: in the
@@ -72,6 +63,21 @@ pub struct StoreResult {
     pub reserved: Vec<Round>,
     /// In the record.
     pub other_late: Vec<OtherLate>,
+}
+
+impl StoreResult {
+    /// Sums up rounds from empty.
+    pub(crate) fn new(store: StoreKind, bytes_per_order: usize, from_empty: Vec<Round>) -> Self {
+        StoreResult {
+            store,
+            name: store.name(),
+            bytes_per_order,
+            figures: Figures::of(&from_empty),
+            from_empty,
+            reserved: Vec::new(),
+            other_late: Vec::new(),
+        }
+    }
 }
 
 /// What the rounds of a store come to.
@@ -125,7 +131,7 @@ fn median(mut values: Vec<u64>) -> u64 {
 }
 
 /// The result of a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct Results {
     /// `lobster` or `generated`.
     pub source: &'static str,
@@ -195,17 +201,12 @@ impl Results {
         let Run {
             arguments, traffic, ..
         } = *run;
-        let stores: Vec<StoreResult> = (run.stores.iter().zip(&run.desks).zip(from_empty))
-            .map(|((&store, desk), from_empty)| StoreResult {
-                store,
-                name: store.name(),
-                bytes_per_order: desk.bytes_per_order,
-                figures: Figures::of(&from_empty),
-                from_empty,
-                reserved: Vec::new(),
-                other_late: Vec::new(),
-            })
-            .collect();
+        let stores = (run.stores.iter().zip(&run.desks).zip(from_empty)).map(
+            |((&store, desk), from_empty)| {
+                StoreResult::new(store, desk.bytes_per_order, from_empty)
+            },
+        );
+        let stores: Vec<StoreResult> = stores.collect();
         let first = &run.desks[0];
         Results {
             source: match arguments.lobster {
@@ -354,12 +355,8 @@ impl<'a> Run<'a> {
     fn round(&self, index: usize) -> Result<Round, Failure> {
         let throughput = self.time(index, Pass::Throughput)?;
         let mut timed = self.time(index, Pass::Closed)?;
-        let mut first_attempt = None;
-        if timed.interruptions.disturb() {
-            first_attempt = Some(Attempt {
-                closed: timed.latency,
-                interruptions: timed.interruptions,
-            });
+        let repeated = timed.interruptions.disturb();
+        if repeated {
             timed = self.time(index, Pass::Closed)?;
         }
         Ok(Round {
@@ -367,7 +364,7 @@ impl<'a> Run<'a> {
             closed: timed.latency,
             interruptions: timed.interruptions,
             disturbed: timed.interruptions.disturb(),
-            first_attempt,
+            repeated,
             open_50: None,
             open_80: None,
         })

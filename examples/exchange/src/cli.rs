@@ -3,10 +3,8 @@
 use std::io::Write;
 
 use clap::{Args, Parser, value_parser};
-use order_flow::flow::Flow;
 use order_flow::program::table::grouped;
 use order_flow::program::{Failure, memory};
-use order_flow::script::Script;
 use order_flow::traffic::{Market, Traffic};
 
 use crate::program;
@@ -82,17 +80,14 @@ impl Load {
             &format!("{} symbols and {commands} commands", self.symbols),
             bytes,
         )?;
-        let symbols = self.symbols as usize;
-        let of_each = commands * 3 / 2 / symbols + 100;
-        let messages: Vec<_> = Flow::new(self.seed).take(OPENING + of_each).collect();
         let market = Market {
             seed: self.seed,
-            symbols,
+            symbols: self.symbols as usize,
             sessions: 16_384,
             commands,
             late: 20,
         };
-        Ok(Traffic::new(&Script::after(OPENING, &messages), market))
+        Ok(Traffic::generated(market, OPENING, 0))
     }
 }
 

@@ -8,10 +8,8 @@ use order_book::matching::Engine;
 use order_book::store::KeyStore;
 use order_book::trial::OrderStores;
 use order_flow::command::{Command, Kind};
-use order_flow::flow::Flow;
-use order_flow::message::{Message, Side};
+use order_flow::message::Side;
 use order_flow::naive_engine::NaiveEngine;
-use order_flow::script::Script;
 use order_flow::traffic::{Extent, Market, Target, Traffic};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -87,7 +85,6 @@ fn aimed(drafts: &[(Command, usize, u8)]) -> Traffic {
 }
 
 fn generated(symbols: usize, commands: usize, late: u64) -> Traffic {
-    let messages: Vec<Message> = Flow::new(1).take(3_000).collect();
     let market = Market {
         seed: 1,
         symbols,
@@ -95,7 +92,7 @@ fn generated(symbols: usize, commands: usize, late: u64) -> Traffic {
         commands,
         late,
     };
-    Traffic::new(&Script::after(1_000, &messages), market)
+    Traffic::generated(market, 1_000, 0)
 }
 
 fn check_all(traffic: &Traffic, every: usize) {

@@ -1,19 +1,14 @@
-//! The engine and its stores, as they are checked and timed.
+//! The engine on each of its stores, as they are checked and timed.
 
-use engine_trial::stores::{Engines, Job, Snapshots, StoreKind, Subject};
+use engine_trial::stores::{Engines, Job, Snapshots, StoreKind};
 use flatslab::KeySlab;
-use order_flow::command::{Command, Response};
 use order_flow::program::Failure;
-use order_flow::tape::Tape;
-use order_flow::top::Top;
-use order_flow::traffic::Extent;
 
 use crate::matching::Engine;
 use crate::restart;
-use crate::sessions::opened;
 use crate::store::{
     BoundedKeyStore, BoundedSlabStore, BoxMapStore, ByHandStore, FloorStore, KeyStore, PoolStore,
-    Room, SessionStore, SlabHashMapStore, SlabMapStore, SlabNumberStore, SlabStore, SlotMapStore,
+    SlabHashMapStore, SlabMapStore, SlabNumberStore, SlabStore, SlotMapStore,
 };
 
 /// The engine on each store.
@@ -37,40 +32,6 @@ impl Engines for OrderStores {
             StoreKind::BoxMap => job.run::<Engine<BoxMapStore>>(),
             StoreKind::Floor => job.run::<Engine<FloorStore>>(),
         }
-    }
-}
-
-impl<S: SessionStore> Subject for Engine<S> {
-    const TRUSTS_IDS: bool = S::TRUSTS_IDS;
-    const ORDER_BYTES: usize = S::ORDER_BYTES;
-
-    fn open(extent: Extent, orders: usize, reserved: bool) -> Result<Self, Failure> {
-        Ok(Engine::new(opened(Room { orders, reserved })?, extent))
-    }
-
-    #[inline]
-    fn apply(&mut self, command: &Command) -> Response {
-        Engine::apply(self, command)
-    }
-
-    fn top(&self, symbol: usize) -> Top {
-        Engine::top(self, symbol)
-    }
-
-    fn orders(&self) -> usize {
-        self.store.len()
-    }
-
-    fn tape(&self) -> &Tape {
-        &self.clients.tape
-    }
-
-    fn digest(&self) -> u64 {
-        Engine::digest(self)
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.check_all()
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::sync::mpsc;
 
+use engine_trial::stores::Subject;
 use order_book::matching::Engine;
 use order_flow::digest::Digest;
 use order_flow::top::Top;

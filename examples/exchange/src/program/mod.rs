@@ -24,6 +24,7 @@ use std::thread;
 use std::time::Instant;
 
 use engine_trial::measure::{Latency, histogram};
+use engine_trial::stores::Subject;
 use engine_trial::wire;
 use order_book::matching::Engine;
 use order_flow::digest::Digest;

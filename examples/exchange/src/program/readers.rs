@@ -3,6 +3,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
+use engine_trial::stores::Subject;
 use order_book::matching::Engine;
 use order_flow::program::Failure;
 use order_flow::traffic::Extent;

@@ -23,6 +23,8 @@
 //!   among them. `near` has blocks of the ladder under their numbers, or nothing.
 //! * B4: a level without orders has no shares, and the end of a list as its first and last.
 
+use std::iter::repeat_with;
+
 use flatslab::{Key, KeySlab};
 use order_flow::message::Side;
 use order_flow::script::PRICES_TO_A_PAGE;
@@ -94,7 +96,7 @@ struct Block {
     pages: [Key; WIDTH],
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Ladder {
     best: i64,
     best_level: LevelId,
@@ -103,7 +105,7 @@ struct Ladder {
 }
 
 /// The blocks of a ladder, by their numbers.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Blocks {
     occupied: u64,
     near: [(i64, Key); NEAR],
@@ -115,6 +117,7 @@ impl Default for Blocks {
         Blocks {
             occupied: 0,
             near: [(NEVER, Key::NONE); NEAR],
+            // More are rare, and no command of a usual book is to allocate.
             sorted: Vec::with_capacity(4),
         }
     }
@@ -172,13 +175,13 @@ impl<L: Copy + PartialEq> Books<L> {
     /// Empty books. Orders can rest at the prices of `limit` pages at once; the memory for them is
     /// there from the start. `none` is the end of a list.
     pub fn new(symbols: usize, limit: usize, none: L) -> Self {
-        let ladder = Ladder {
+        let ladder = || Ladder {
             best: NEVER,
             best_level: LevelId::NONE,
             blocks: Blocks::default(),
         };
         let mut books = Books {
-            ladders: vec![ladder; 2 * symbols],
+            ladders: repeat_with(ladder).take(2 * symbols).collect(),
             pages: KeySlab::new(),
             levels: Vec::new(),
             blocks: KeySlab::new(),

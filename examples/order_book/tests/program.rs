@@ -1,4 +1,4 @@
-//! The tests of a program: its exit codes, messages and output.
+//! The tests of the program: its exit codes, messages and output.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

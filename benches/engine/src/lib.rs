@@ -9,21 +9,15 @@
 //! ```
 
 mod full;
-pub mod store;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
 use engine_trial::rounds::{self, Results};
-use engine_trial::stores::{Job, StoreKind, Stores};
 use engine_trial::{Arguments, SYSTEM, cli};
-use order_book::matching::Engine;
-use order_book::store::KeyStore;
 use order_book::trial::OrderStores;
 use order_flow::program::{self, Failure};
-
-use self::store::{BoxMapStore, FloorStore, PoolStore, SlabMapStore};
 
 /// The matching engine of order_book on every store, for the record.
 ///
@@ -34,7 +28,7 @@ use self::store::{BoxMapStore, FloorStore, PoolStore, SlabMapStore};
 #[command(version)]
 struct Cli {
     #[command(flatten)]
-    arguments: Arguments<AllStores>,
+    arguments: Arguments,
 
     /// All stores, 7 rounds, 2,000,000 commands, and tables of full books, of commands at a fixed
     /// rate and of other shares of latecomers
@@ -47,65 +41,29 @@ struct Cli {
     record: bool,
 }
 
-/// The stores of `order_book`, and some more.
-#[derive(Clone, Copy, Debug)]
-pub struct AllStores;
-
-impl Stores for AllStores {
-    type Restarted = Engine<KeyStore>;
-    const ALL: &'static [StoreKind] = &[
-        StoreKind::Slab,
-        StoreKind::BoundedSlab,
-        StoreKind::KeySlab,
-        StoreKind::ByHand,
-        StoreKind::SlabNumber,
-        StoreKind::Slotmap,
-        StoreKind::SlabHashmap,
-        StoreKind::BoundedKeySlab,
-        StoreKind::Pool,
-        StoreKind::SlabMap,
-        StoreKind::BoxMap,
-        StoreKind::Floor,
-    ];
-
-    fn with<J: Job>(store: StoreKind, job: J) -> J::Result {
-        match store {
-            StoreKind::Pool => job.run::<Engine<PoolStore>>(),
-            StoreKind::SlabMap => job.run::<Engine<SlabMapStore>>(),
-            StoreKind::BoxMap => job.run::<Engine<BoxMapStore>>(),
-            StoreKind::Floor => job.run::<Engine<FloorStore>>(),
-            other => OrderStores::with(other, job),
-        }
-    }
-}
-
 /// Runs the program, whose global allocator has this name.
 pub fn run(allocator: &'static str) -> ExitCode {
-    program::run(|cli: &Cli, out, err| {
+    program::run(|cli: &Cli, out| {
         let mut arguments = cli.arguments.clone();
         if cli.full {
             arguments = full::in_full(arguments);
         }
         let measure = || measure(cli, &arguments, allocator);
-        cli::carry_out(&arguments, measure, out, err)
+        cli::carry_out::<OrderStores>(&arguments, measure, out)
     })
 }
 
-fn measure(
-    cli: &Cli,
-    arguments: &Arguments<AllStores>,
-    allocator: &'static str,
-) -> Result<Results, Failure> {
+fn measure(cli: &Cli, arguments: &Arguments, allocator: &'static str) -> Result<Results, Failure> {
     let results = match cli.full {
         true => full::run(arguments, allocator)?,
-        false => rounds::run(arguments, allocator)?,
+        false => rounds::run::<OrderStores>(arguments, allocator)?,
     };
     if cli.record {
         record(&results)?;
         if cli.full && !arguments.fresh {
             let mut fresh = arguments.clone();
             fresh.fresh = true;
-            record(&rounds::run(&fresh, allocator)?)?;
+            record(&rounds::run::<OrderStores>(&fresh, allocator)?)?;
         }
     }
     Ok(results)
@@ -122,8 +80,5 @@ fn record(results: &Results) -> Result<(), Failure> {
         (other, true) => format!("engine-{other}.json"),
         (other, false) => format!("engine-{other}-fresh.json"),
     };
-    let path = Path::new(RECORDS).join(name);
-    let failed = |error: std::io::Error| Failure::file(&path, &error);
-    let json = serde_json::to_string(results).map_err(|error| failed(error.into()))?;
-    std::fs::write(&path, json + "\n").map_err(failed)
+    program::record(&Path::new(RECORDS).join(name), results)
 }

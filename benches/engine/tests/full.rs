@@ -1,45 +1,51 @@
 //! Runs the program of the record, and checks its output.
 
-use engine_trial::suite::program::{BAD_INPUT, Program, SMALL, SUCCESS, assert_timed, run};
+use std::process::{Command, Output};
+
 use serde_json::Value;
 
-const ENGINE_RECORD: Program = Program {
-    path: env!("CARGO_BIN_EXE_engine_record"),
-    directory: env!("CARGO_TARGET_TMPDIR"),
-};
+const SMALL: &str = "--symbols 4 --commands 2000 --sessions 20 --rounds 3";
+
+fn run(line: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_engine_record"));
+    command.args(line.split_whitespace()).output().unwrap()
+}
 
 #[test]
-fn full_has_every_store_full_books_and_other_shares_of_latecomers() {
-    let (code, out, err) = run(ENGINE_RECORD, &format!("--full {SMALL}"));
-    assert_eq!((code, err.as_str()), (SUCCESS, ""));
+fn full_has_every_store_from_empty_and_with_full_books() {
+    let output = run(&format!("--full {SMALL}"));
+    assert!(output.status.success(), "{output:?}");
+    let out = String::from_utf8(output.stdout).unwrap();
     for store in [
         "flatslab Pool + table",
         "Box + HashMap",
         "array without checks",
     ] {
         let rows = out.lines().filter(|line| line.starts_with(store));
-        assert_eq!(rows.count(), 5, "{store}: {out}");
+        assert_eq!(rows.count(), 2, "{store}: {out}");
     }
     assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
 }
 
 #[test]
 fn the_json_of_full_has_each_pass_of_each_round_from_both_starts() {
-    let (code, out, err) = run(
-        ENGINE_RECORD,
-        &format!("--full --json --store key-slab {SMALL}"),
-    );
-    assert_eq!((code, err.as_str()), (SUCCESS, ""));
-    let report: Value = serde_json::from_str(&out).unwrap();
+    let output = run(&format!("--full --json --store key-slab {SMALL}"));
+    assert!(output.status.success(), "{output:?}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let store = &report["stores"][0];
     for start in ["from_empty", "reserved"] {
         let rounds = store[start].as_array().unwrap();
         assert_eq!(rounds.len(), 3);
         for round in rounds {
-            assert_timed(round, &["closed", "open_50", "open_80"]);
+            assert!(round["commands_per_second"].as_u64().unwrap() > 0);
+            for pass in ["closed", "open_50", "open_80"] {
+                assert!(round[pass]["longest_ns"].as_u64().unwrap() > 0, "{pass}");
+            }
         }
     }
-    for late in store["other_late"].as_array().unwrap() {
+    let others = store["other_late"].as_array().unwrap();
+    assert_eq!(others.len(), 2);
+    for late in others {
         assert_eq!(late["commands_per_second"].as_array().unwrap().len(), 3);
     }
 }
@@ -52,8 +58,9 @@ fn what_only_measurements_have_is_refused_beside_a_check_or_restart() {
         "--record --check",
         "--record --restart",
     ] {
-        let (code, out, err) = run(ENGINE_RECORD, line);
-        assert_eq!((code, out.as_str()), (BAD_INPUT, ""), "{line}");
+        let output = run(line);
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        let err = String::from_utf8(output.stderr).unwrap();
         assert!(err.contains("cannot be used with"), "{line}: {err}");
     }
 }

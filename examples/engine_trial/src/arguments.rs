@@ -1,18 +1,15 @@
 //! The arguments of the engine, and the commands they ask for.
 
-use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum, value_parser};
-use order_flow::flow::Flow;
+use clap::{Args, value_parser};
 use order_flow::lobster;
 use order_flow::message::Message;
 use order_flow::program::{Failure, memory};
 use order_flow::script::Script;
 use order_flow::traffic::{Market, Traffic};
 
-use crate::stores::{StoreKind, Stores};
+use crate::stores::StoreKind;
 
 /// Symbols of a generated market: with some 400 orders each, about a million live.
 const SYMBOLS: usize = 3_000;
@@ -23,16 +20,13 @@ const RECORDED_SYMBOLS: usize = 20;
 /// Commands after those that fill the books.
 const COMMANDS: usize = 300_000;
 const ROUNDS: u32 = 3;
-/// Of a generated script, the steps more than a symbol is to play on average: symbols are
-/// drawn at random, and none is to run out.
-const SPARE_STEPS: usize = 100;
 
 /// Times a matching engine whose keys are the order numbers, on stores that differ only in
 /// where the orders live and what leads from an id to an order.
 ///
 /// Each store and round runs in a process of its own; the stores take turns.
 #[derive(Clone, Debug, Args)]
-pub struct Arguments<S: Stores> {
+pub struct Arguments {
     /// Measure in processes that have just been started, instead of ones that have freed
     /// almost 32 MiB
     #[arg(long)]
@@ -89,7 +83,7 @@ pub struct Arguments<S: Stores> {
     pub(crate) seed: u64,
 
     /// The stores, with commas between (the first seven)
-    #[arg(long, value_name = "STORES", value_delimiter = ',', value_parser = stores::<S>())]
+    #[arg(long, value_name = "STORES", value_enum, value_delimiter = ',')]
     pub store: Vec<StoreKind>,
 
     /// Rounds (3)
@@ -111,21 +105,11 @@ pub struct Arguments<S: Stores> {
     pub(crate) json: bool,
 
     /// Time one store, for another process of this program
-    #[arg(long, value_name = "STORE", value_parser = stores::<S>(), hide = true)]
+    #[arg(long, value_enum, hide = true)]
     pub(crate) child: Option<StoreKind>,
-
-    #[arg(skip)]
-    program: PhantomData<S>,
 }
 
-/// Takes the name of one of these stores.
-fn stores<S: Stores>() -> impl TypedValueParser<Value = StoreKind> {
-    let values = S::ALL.iter().filter_map(ValueEnum::to_possible_value);
-    let one_of = PossibleValuesParser::new(values);
-    one_of.map(|name| StoreKind::from_str(&name, false).expect("it is one of the names"))
-}
-
-impl<S: Stores> Arguments<S> {
+impl Arguments {
     /// Returns the stores, each once.
     pub fn stores(&self) -> Vec<StoreKind> {
         let mut stores = match self.store.is_empty() {
@@ -186,23 +170,13 @@ impl<S: Stores> Arguments<S> {
         file.transpose().map_err(Failure::Input)
     }
 
-    /// The messages of a symbol.
+    /// The recorded messages of a file.
     ///
     /// # Errors
     ///
-    /// [`Failure::Input`], if the recorded ones cannot be read.
-    pub(crate) fn messages(&self) -> Result<Vec<Message>, Failure> {
-        if let Some(file) = self.message_file()? {
-            return lobster::read(&file, None).map_err(Failure::Input);
-        }
-        let of_each = self.commands() * 3 / 2 / self.symbols() + SPARE_STEPS;
-        let flow = Flow::new(self.seed).with_resting(self.resting as usize);
-        Ok(flow.take(self.opening() + of_each).collect())
-    }
-
-    /// Messages of a generated symbol before the first command that counts.
-    fn opening(&self) -> usize {
-        OPENING + self.resting as usize
+    /// [`Failure::Input`], if they cannot be read.
+    pub(crate) fn recorded(file: &Path) -> Result<Vec<Message>, Failure> {
+        lobster::read(file, None).map_err(Failure::Input)
     }
 
     /// Returns all commands.
@@ -211,11 +185,6 @@ impl<S: Stores> Arguments<S> {
     ///
     /// [`Failure::Input`], if the recorded messages cannot be read.
     pub fn traffic(&self) -> Result<Traffic, Failure> {
-        let messages = self.messages()?;
-        let script = match self.lobster {
-            Some(_) => Script::of_messages(&messages),
-            None => Script::after(self.opening(), &messages),
-        };
         let market = Market {
             seed: self.seed,
             symbols: self.symbols(),
@@ -223,7 +192,13 @@ impl<S: Stores> Arguments<S> {
             commands: self.commands(),
             late: u64::from(self.late) * 10,
         };
-        Ok(Traffic::new(&script, market))
+        Ok(match self.message_file()? {
+            Some(file) => {
+                let script = Script::of_messages(&Self::recorded(&file)?);
+                Traffic::new(&script, market)
+            }
+            None => Traffic::generated(market, OPENING, self.resting as usize),
+        })
     }
 }
 

@@ -10,10 +10,11 @@ use crate::stores::{Job, Subject};
 use crate::wire::Clerk;
 
 /// Compares one store.
-pub(crate) struct Check<'a> {
-    pub(crate) traffic: &'a Traffic,
+pub struct Check<'a> {
+    /// The commands.
+    pub traffic: &'a Traffic,
     /// After how many commands the invariants are checked again.
-    pub(crate) every: usize,
+    pub every: usize,
 }
 
 impl Job for Check<'_> {

@@ -1,15 +1,14 @@
 //! The program: from arguments to text and an exit code.
 
 use std::io::Write;
-use std::process::ExitCode;
 
-use order_flow::program::{Failure, written};
+use order_flow::program::Failure;
 use order_flow::top::TopsFile;
 
 use crate::arguments::Arguments;
 use crate::check::Check;
 use crate::rounds::Results;
-use crate::stores::Stores;
+use crate::stores::Engines;
 use crate::{process, recorded, report, restart};
 
 /// Orders that the naive engine goes through for each command, at most.
@@ -20,54 +19,42 @@ const MOST_CHECKED: u64 = 4_000_000_000;
 /// # Errors
 ///
 /// [`Failure`], if it cannot, or two stores differ.
-pub fn carry_out<S: Stores>(
-    arguments: &Arguments<S>,
+pub fn carry_out<S: Engines>(
+    arguments: &Arguments,
     measure: impl FnOnce() -> Result<Results, Failure>,
     out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> Result<ExitCode, Failure> {
+) -> Result<(), Failure> {
     if let Some(store) = arguments.child {
-        process::serve::<S>(store, out)?;
-        return Ok(ExitCode::SUCCESS);
+        return process::serve::<S>(store, out);
     }
     if arguments.explain {
-        return Ok(written(
-            report::explain(S::ALL, out).and_then(|()| out.flush()),
-            err,
-        ));
+        return Ok(report::explain(out)?);
     }
     arguments.check_memory()?;
     if arguments.check {
-        return check(arguments, out, err);
+        return check::<S>(arguments, out);
     }
     if arguments.restart {
-        let restart = restart::run::<S::Restarted>(&arguments.traffic()?)?;
-        return Ok(written(restart.write(out).and_then(|()| out.flush()), err));
+        return Ok(restart::run::<S::Restarted>(&arguments.traffic()?)?.write(out)?);
     }
     if let Some(input) = arguments.message_file()? {
         // A file that cannot be read is named once, not by every process; and before the file of
         // tops is touched.
-        let messages = arguments.messages()?;
+        let messages = Arguments::recorded(&input)?;
         let tops = arguments.bbo.as_deref();
         let tops = tops.map(|path| TopsFile::create(path, Some(&input)));
         recorded::check::<S>(&messages, &arguments.stores(), tops.transpose()?.as_ref())?;
     }
     let results = measure()?;
-    let printed = match arguments.json {
-        true => serde_json::to_writer(&mut *out, &results)
-            .map_err(std::io::Error::from)
-            .and_then(|()| writeln!(out)),
-        false => report::write(&results, out),
-    };
-    Ok(written(printed.and_then(|()| out.flush()), err))
+    match arguments.json {
+        true => process::say(out, &results)?,
+        false => report::write(&results, out)?,
+    }
+    Ok(())
 }
 
 /// Compares each store with the naive engine.
-fn check<S: Stores>(
-    arguments: &Arguments<S>,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> Result<ExitCode, Failure> {
+fn check<S: Engines>(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let traffic = arguments.traffic()?;
     let commands = traffic.commands.len();
     if commands as u64 * traffic.peak as u64 > MOST_CHECKED {
@@ -83,14 +70,11 @@ fn check<S: Stores>(
             every: 1_000,
         };
         S::with(store, check)?;
-        let told = writeln!(
+        let name = store.name();
+        writeln!(
             out,
-            "{}: {commands} answers and tops of book as the naive engine's",
-            store.name()
-        );
-        if told.is_err() {
-            return Ok(written(told, err));
-        }
+            "{name}: {commands} answers and tops of book as the naive engine's"
+        )?;
     }
-    Ok(written(out.flush(), err))
+    Ok(())
 }

@@ -12,22 +12,18 @@
 //! | `process.rs`, `rounds.rs` | the same in a process of its own; all stores and rounds |
 //! | `interruptions.rs` | how much the machine disturbed a process while it was timed |
 //! | `report.rs`, `verdict.rs`, `explain.txt` | the table, its summary in sentences, and an explanation of its columns |
-//! | `suite/` | the tests of every store |
 
 mod arguments;
-mod check;
+pub mod check;
 pub mod cli;
 pub mod interruptions;
 pub mod measure;
 mod process;
 pub mod recorded;
 pub mod report;
-mod restart;
+pub mod restart;
 pub mod rounds;
 pub mod stores;
-#[cfg(feature = "suite")]
-#[expect(missing_docs, reason = "the name of a test says what it checks")]
-pub mod suite;
 mod verdict;
 pub mod wire;
 

@@ -31,8 +31,6 @@ use crate::interruptions::{Interruptions, Watch};
 use crate::stores::Subject;
 use crate::wire;
 
-/// Longer than this, in ns, is counted.
-const LONG: u64 = 100_000;
 /// A command that took longer, in ns, may have been interrupted: a switch to another program
 /// and back takes about as long.
 const SUSPECT: u64 = 10_000;
@@ -77,8 +75,6 @@ pub struct Latency {
     pub p99_99_ns: u64,
     /// The longest.
     pub longest_ns: u64,
-    /// How many were longer than 100 µs.
-    pub above_100_us: u64,
 }
 
 impl Latency {
@@ -91,7 +87,6 @@ impl Latency {
             p99_9_ns: percentile(99.9),
             p99_99_ns: percentile(99.99),
             longest_ns: histogram.max(),
-            above_100_us: histogram.count_between(LONG, u64::MAX),
         }
     }
 }
@@ -132,6 +127,7 @@ pub(crate) struct Desk<'a> {
     pub(crate) tape: Tape,
     /// Of the books at the end.
     pub(crate) digest: u64,
+    pub(crate) bytes_per_order: usize,
 }
 
 impl<'a> Desk<'a> {
@@ -149,6 +145,7 @@ impl<'a> Desk<'a> {
             ids: wire.iter().map(|command| command.id).collect(),
             digest: engine.digest(),
             tape: engine.tape().clone(),
+            bytes_per_order: E::ORDER_BYTES,
         })
     }
 

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use zerocopy::{IntoBytes, TryFromBytes};
 
 use crate::measure::{Assignment, Desk, Pass, Timed};
-use crate::stores::{Job, StoreKind, Stores, Subject};
+use crate::stores::{Engines, Job, StoreKind, Subject};
 
 /// The block that a running program has freed: a file that it has read. glibc then maps no
 /// block below this size, and copies what grows within it. It raises that threshold to blocks
@@ -28,7 +28,7 @@ const FREED: usize = (32 << 20) - (64 << 10);
 /// # Errors
 ///
 /// [`Failure`], if it cannot.
-pub(crate) fn serve<S: Stores>(store: StoreKind, out: &mut dyn Write) -> Result<(), Failure> {
+pub(crate) fn serve<S: Engines>(store: StoreKind, out: &mut dyn Write) -> Result<(), Failure> {
     let mut input = BufReader::new(io::stdin().lock());
     let mut line = String::new();
     let failed = |error: io::Error| Failure::Run(format!("standard input: {error}"));
@@ -49,9 +49,7 @@ pub(crate) fn serve<S: Stores>(store: StoreKind, out: &mut dyn Write) -> Result<
         wire,
     };
     let timed = S::with(store, time)?;
-    say(out, &timed)
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::Run(format!("standard output: {error}")))
+    Ok(say(out, &timed)?)
 }
 
 /// Does what every program has done that has been running for a while.
@@ -118,7 +116,8 @@ pub(crate) fn time(
     }
 }
 
-fn say(out: &mut dyn Write, what: &impl Serialize) -> io::Result<()> {
+/// Writes a line of JSON.
+pub(crate) fn say(out: &mut dyn Write, what: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *out, what)?;
     writeln!(out)
 }

@@ -12,7 +12,7 @@ use order_flow::top::{Top, TopsFile};
 use order_flow::traffic::Traffic;
 
 use crate::measure::{Start, opened};
-use crate::stores::{Job, StoreKind, Stores, Subject};
+use crate::stores::{Engines, Job, StoreKind, Subject};
 use crate::wire::Clerk;
 
 /// Compares the tops of each store with those of the book that follows the messages. Writes the
@@ -21,7 +21,7 @@ use crate::wire::Clerk;
 /// # Errors
 ///
 /// [`Failure::Run`], if a top differs or cannot be written; the file is empty then.
-pub fn check<S: Stores>(
+pub fn check<S: Engines>(
     messages: &[Message],
     stores: &[StoreKind],
     file: Option<&TopsFile<'_>>,

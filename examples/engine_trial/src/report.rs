@@ -17,9 +17,9 @@ const COLUMNS: usize = 100;
 const EXPLANATION: &str = include_str!("explain.txt");
 
 /// Writes the explanation, with two lines for each store.
-pub(crate) fn explain(stores: &[StoreKind], out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn explain(out: &mut dyn Write) -> io::Result<()> {
     let mut lines = String::new();
-    for store in stores {
+    for store in StoreKind::value_variants() {
         let value = store.to_possible_value();
         let help = value.and_then(|value| value.get_help().map(ToString::to_string));
         lines += &format!("{} (--store {})\n", store.name(), store.argument());
@@ -63,7 +63,15 @@ pub(crate) fn write(results: &Results, out: &mut dyn Write) -> io::Result<()> {
     )?;
     write_columns(out, &table(&results.stores, |it| it.figures))?;
     writeln!(out)?;
-    write!(out, "{}", results.more_tables)?;
+    if results.stores.iter().any(|it| !it.reserved.is_empty()) {
+        let commands = grouped(results.commands[1] as u64);
+        writeln!(
+            out,
+            "Memory reserved and touched, {commands} commands to full books"
+        )?;
+        write_columns(out, &table(&results.stores, |it| Figures::of(&it.reserved)))?;
+        writeln!(out)?;
+    }
     paragraph(
         out,
         &format!(
@@ -83,8 +91,8 @@ fn paragraph(out: &mut dyn Write, text: &str) -> io::Result<()> {
     writeln!(out, "{}", textwrap::fill(text, COLUMNS))
 }
 
-/// Returns a row for each store.
-pub fn table(stores: &[StoreResult], figures: fn(&StoreResult) -> Figures) -> Vec<Vec<String>> {
+/// A row for each store.
+fn table(stores: &[StoreResult], figures: fn(&StoreResult) -> Figures) -> Vec<Vec<String>> {
     let head = [
         "store",
         "commands/s",
@@ -113,13 +121,13 @@ pub fn table(stores: &[StoreResult], figures: fn(&StoreResult) -> Figures) -> Ve
     rows
 }
 
-/// Returns millions, with two decimals.
-pub fn millions(number: u64) -> String {
+/// Millions, with two decimals.
+fn millions(number: u64) -> String {
     format!("{:.2} M", number as f64 / 1e6)
 }
 
-/// Returns a time in the unit that a reader would choose: at most three digits that count.
-pub fn duration(ns: u64) -> String {
+/// A time in the unit that a reader would choose: at most three digits that count.
+pub(crate) fn duration(ns: u64) -> String {
     let ns = ns as f64;
     let (value, unit) = match ns {
         1e9.. => (ns / 1e9, "s"),
@@ -139,80 +147,63 @@ pub fn duration(ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use order_flow::command::Refusal;
-
     use crate::interruptions::Interruptions;
     use crate::measure::Latency;
-    use crate::rounds::{Attempt, Round};
+    use crate::rounds::Round;
 
-    /// Figures that make every sentence as long as it can be.
-    fn results() -> Results {
-        let stores = StoreKind::DEFAULT.into_iter().enumerate();
-        let stores = stores.map(|(at, store)| {
-            let rate = [
-                9_000_000, 12_300_000, 30_000_000, 10_000_000, 10_100_000, 9_000_000, 700,
-            ][at];
-            let longest_ns = [
-                40_000,
-                40_000,
-                40_000,
-                99_900_000,
-                39_000,
-                700,
-                10_050_000_000,
-            ][at];
-            let closed = Latency {
+    /// A store whose figures make every sentence as long as it can be.
+    fn store(at: usize, store: StoreKind) -> StoreResult {
+        let rates = [
+            9_000_000, 12_300_000, 30_000_000, 10_000_000, 10_100_000, 9_000_000, 700,
+        ];
+        let longest = [
+            40_000,
+            40_000,
+            40_000,
+            99_900_000,
+            39_000,
+            700,
+            10_050_000_000,
+        ];
+        let round = |number: usize| Round {
+            commands_per_second: rates[at],
+            closed: Latency {
                 p50_ns: 1_230,
                 p99_ns: 12_300_000,
                 p99_9_ns: 12_300_000,
-                longest_ns,
+                longest_ns: longest[at],
                 ..Latency::default()
-            };
-            let interruptions = Interruptions {
+            },
+            interruptions: Interruptions {
                 off_core_ns: Some(123_456_789),
                 stolen_ms: Some(10),
                 ..Interruptions::default()
-            };
-            let round = |number: usize| Round {
-                commands_per_second: rate,
-                closed: closed.clone(),
-                interruptions,
-                disturbed: at == 1 || number == 0,
-                first_attempt: Some(Attempt {
-                    closed: closed.clone(),
-                    interruptions,
-                }),
-                ..Round::default()
-            };
-            let from_empty: Vec<_> = (0..3).map(round).collect();
-            StoreResult {
-                store,
-                name: store.name(),
-                bytes_per_order: 100,
-                figures: Figures::of(&from_empty),
-                from_empty,
-                reserved: Vec::new(),
-                other_late: Vec::new(),
-            }
-        });
-        let stores: Vec<_> = stores.collect();
+            },
+            disturbed: at == 1 || number == 0,
+            repeated: true,
+            ..Round::default()
+        };
+        StoreResult::new(store, 100, (0..3).map(round).collect())
+    }
+
+    fn results() -> Results {
+        let stores = StoreKind::DEFAULT.into_iter().enumerate();
+        let stores: Vec<_> = stores.map(|(at, kind)| store(at, kind)).collect();
         Results {
             source: "generated",
             symbols: 65_535,
             sessions: 10_000_000,
             late_per_cent: 50,
             seed: u64::MAX,
-            rounds: 3,
             allocator: SYSTEM,
             running: true,
             peak_live_orders: 100_000_000,
             commands: [100_000_000; 2],
             trades: 100_000_000,
-            refused: [0; Refusal::COUNT],
             digest: format!("{:016x}", u64::MAX),
             says: verdict::sentences(&stores),
             stores,
-            more_tables: String::new(),
+            ..Results::default()
         }
     }
 

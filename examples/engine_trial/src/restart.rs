@@ -12,12 +12,12 @@ use crate::stores::Snapshots;
 use crate::wire::Clerk;
 
 /// What came of it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Restart {
+#[derive(Debug)]
+pub struct Restart {
     orders: usize,
     bytes: usize,
     /// Commands that both engines have answered alike afterwards.
-    pub(crate) compared: usize,
+    pub compared: usize,
     written_ms: u128,
     read_ms: u128,
 }
@@ -28,7 +28,7 @@ pub(crate) struct Restart {
 /// # Errors
 ///
 /// [`Failure::Run`], if there is no memory, or the two answer or end differently.
-pub(crate) fn run<E: Snapshots>(traffic: &Traffic) -> Result<Restart, Failure> {
+pub fn run<E: Snapshots>(traffic: &Traffic) -> Result<Restart, Failure> {
     let mut engine: E = opened(traffic, Start::Empty)?;
     let mut clerk = Clerk::new(traffic.commands.len());
     let half = traffic.ramp + (traffic.commands.len() - traffic.ramp) / 2;

@@ -13,7 +13,7 @@ use crate::arguments::Arguments;
 use crate::interruptions::Interruptions;
 use crate::measure::{Desk, Latency, Pass, Start, Timed};
 use crate::process;
-use crate::stores::{Job, StoreKind, Stores, Subject};
+use crate::stores::{Engines, Job, StoreKind, Subject};
 use crate::verdict;
 
 /// One store in one round.
@@ -27,21 +27,12 @@ pub struct Round {
     pub interruptions: Interruptions,
     /// Whether the closed loop was disturbed, the last time that it ran.
     pub disturbed: bool,
-    /// The closed loop that was repeated because it was disturbed.
-    pub first_attempt: Option<Attempt>,
+    /// Whether it ran twice, because it was disturbed the first time.
+    pub repeated: bool,
     /// At half of the slowest store's throughput, in the record.
     pub open_50: Option<Latency>,
     /// At four fifths of it.
     pub open_80: Option<Latency>,
-}
-
-/// A closed loop.
-#[derive(Clone, Debug, Serialize)]
-pub struct Attempt {
-    /// Of each command.
-    pub closed: Latency,
-    /// What the machine did meanwhile.
-    pub interruptions: Interruptions,
 }
 
 /// Commands a second with another share of latecomers, round by round: in the
@@ -72,6 +63,21 @@ pub struct StoreResult {
     pub reserved: Vec<Round>,
     /// In the record.
     pub other_late: Vec<OtherLate>,
+}
+
+impl StoreResult {
+    /// Sums up rounds from empty.
+    pub(crate) fn new(store: StoreKind, bytes_per_order: usize, from_empty: Vec<Round>) -> Self {
+        StoreResult {
+            store,
+            name: store.name(),
+            bytes_per_order,
+            figures: Figures::of(&from_empty),
+            from_empty,
+            reserved: Vec::new(),
+            other_late: Vec::new(),
+        }
+    }
 }
 
 /// What the rounds of a store come to.
@@ -118,14 +124,14 @@ impl Figures {
     }
 }
 
-/// Returns the median; of two values in the middle, the larger.
-pub fn median(mut values: Vec<u64>) -> u64 {
+/// The median; of two values in the middle, the larger.
+fn median(mut values: Vec<u64>) -> u64 {
     values.sort_unstable();
     values.get(values.len() / 2).copied().unwrap_or(0)
 }
 
 /// The result of a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct Results {
     /// `lobster` or `generated`.
     pub source: &'static str,
@@ -157,9 +163,6 @@ pub struct Results {
     pub stores: Vec<StoreResult>,
     /// What the figures say, in sentences.
     pub says: Vec<String>,
-    /// Tables that the record prints after the first.
-    #[serde(skip)]
-    pub more_tables: String,
 }
 
 /// Passes of a store in a round, unless one is repeated.
@@ -170,50 +173,40 @@ const PASSES: usize = 2;
 /// # Errors
 ///
 /// [`Failure::Run`], if a process fails or two stores differ.
-pub fn run<S: Stores>(
-    arguments: &Arguments<S>,
-    allocator: &'static str,
-) -> Result<Results, Failure> {
-    let stores = arguments.stores();
-    let bar = progress_bar((arguments.rounds() as usize * stores.len() * PASSES) as u64);
-    let results = from_empty(arguments, allocator, &stores, &bar);
-    bar.finish_and_clear();
-    results
+pub fn run<S: Engines>(arguments: &Arguments, allocator: &'static str) -> Result<Results, Failure> {
+    with_progress(arguments, PASSES, |stores, bar| {
+        let traffic = arguments.traffic()?;
+        let run = Run::new::<S>(arguments, stores, &traffic, Start::Empty, bar)?;
+        Ok(Results::new(&run, allocator, run.rounds(None)?))
+    })
 }
 
-fn from_empty<S: Stores>(
-    arguments: &Arguments<S>,
-    allocator: &'static str,
-    stores: &[StoreKind],
-    bar: &ProgressBar,
-) -> Result<Results, Failure> {
+/// Shows the progress of so many passes of each store in each round.
+pub fn with_progress<R>(
+    arguments: &Arguments,
+    passes: usize,
+    job: impl FnOnce(&[StoreKind], &ProgressBar) -> R,
+) -> R {
+    let stores = arguments.stores();
+    let bar = progress_bar((arguments.rounds() as usize * stores.len() * passes) as u64);
     bar.set_message("the commands");
-    let traffic = arguments.traffic()?;
-    let run = Run::new(arguments, stores, &traffic, Start::Empty, bar)?;
-    Ok(Results::new(&run, allocator, run.rounds()?))
+    let result = job(&stores, &bar);
+    bar.finish_and_clear();
+    result
 }
 
 impl Results {
     /// Sums up the rounds of a run from empty.
-    pub fn new<S: Stores>(
-        run: &Run<'_, S>,
-        allocator: &'static str,
-        from_empty: Vec<Vec<Round>>,
-    ) -> Self {
+    pub fn new(run: &Run<'_>, allocator: &'static str, from_empty: Vec<Vec<Round>>) -> Self {
         let Run {
             arguments, traffic, ..
         } = *run;
-        let stores: Vec<StoreResult> = (run.stores.iter().zip(from_empty))
-            .map(|(&store, from_empty)| StoreResult {
-                store,
-                name: store.name(),
-                bytes_per_order: S::order_bytes(store),
-                figures: Figures::of(&from_empty),
-                from_empty,
-                reserved: Vec::new(),
-                other_late: Vec::new(),
-            })
-            .collect();
+        let stores = (run.stores.iter().zip(&run.desks).zip(from_empty)).map(
+            |((&store, desk), from_empty)| {
+                StoreResult::new(store, desk.bytes_per_order, from_empty)
+            },
+        );
+        let stores: Vec<StoreResult> = stores.collect();
         let first = &run.desks[0];
         Results {
             source: match arguments.lobster {
@@ -234,14 +227,13 @@ impl Results {
             digest: format!("{:016x}", run.digest),
             says: verdict::sentences(&stores),
             stores,
-            more_tables: String::new(),
         }
     }
 }
 
 /// All stores, with one traffic and from one start.
-pub struct Run<'a, S: Stores> {
-    arguments: &'a Arguments<S>,
+pub struct Run<'a> {
+    arguments: &'a Arguments,
     stores: &'a [StoreKind],
     traffic: &'a Traffic,
     desks: Vec<Desk<'a>>,
@@ -250,14 +242,14 @@ pub struct Run<'a, S: Stores> {
     bar: &'a ProgressBar,
 }
 
-impl<'a, S: Stores> Run<'a, S> {
+impl<'a> Run<'a> {
     /// Records the ids that each store gives.
     ///
     /// # Errors
     ///
     /// [`Failure::Run`], if there is no memory, or two stores trade, refuse or end differently.
-    pub fn new(
-        arguments: &'a Arguments<S>,
+    pub fn new<S: Engines>(
+        arguments: &'a Arguments,
         stores: &'a [StoreKind],
         traffic: &'a Traffic,
         start: Start,
@@ -294,7 +286,7 @@ impl<'a, S: Stores> Run<'a, S> {
     /// # Errors
     ///
     /// [`Failure::Run`], if its process fails.
-    pub fn time(&self, index: usize, pass: Pass) -> Result<Timed, Failure> {
+    fn time(&self, index: usize, pass: Pass) -> Result<Timed, Failure> {
         let store = self.stores[index];
         self.bar.set_message(store.short_name());
         let timed = process::time(&self.desks[index], store, pass, !self.arguments.fresh);
@@ -302,41 +294,69 @@ impl<'a, S: Stores> Run<'a, S> {
         timed
     }
 
-    /// Returns the indices of the stores in the order of a round: each is the first of some.
-    pub fn order(&self, round: usize) -> impl Iterator<Item = usize> + use<S> {
+    /// The indices of the stores in the order of a round: each is the first of some.
+    fn order(&self, round: usize) -> impl Iterator<Item = usize> + use<> {
         let stores = self.stores.len();
         (0..stores).map(move |turn| (turn + round) % stores)
     }
 
-    /// Runs all rounds, and returns those of each store.
+    /// Runs all rounds, and returns those of each store. With `loads`, commands also come at a fixed
+    /// rate: at these shares of the slowest store's throughput in the round.
     ///
     /// # Errors
     ///
     /// As [`time`](Self::time).
-    fn rounds(&self) -> Result<Vec<Vec<Round>>, Failure> {
+    pub fn rounds(&self, loads: Option<[f64; 2]>) -> Result<Vec<Vec<Round>>, Failure> {
         let mut results = vec![Vec::new(); self.stores.len()];
-        for round in 0..self.arguments.rounds() as usize {
-            for index in self.order(round) {
+        for number in 0..self.arguments.rounds() as usize {
+            for index in self.order(number) {
                 results[index].push(self.round(index)?);
+            }
+            let Some(loads) = loads else { continue };
+            let rates = results
+                .iter()
+                .map(|rounds| rounds[number].commands_per_second);
+            let slowest = rates.min().unwrap_or(1).max(1) as f64;
+            for index in self.order(number) {
+                let open = loads.map(|load| {
+                    let commands_per_second = slowest * load;
+                    self.time(
+                        index,
+                        Pass::Open {
+                            commands_per_second,
+                        },
+                    )
+                });
+                let [half, more] = open;
+                let round: &mut Round = &mut results[index][number];
+                round.open_50 = Some(half?.latency);
+                round.open_80 = Some(more?.latency);
             }
         }
         Ok(results)
     }
 
-    /// Times the store of this index without a rate.
+    /// Commands a second of each store, round by round.
     ///
     /// # Errors
     ///
     /// As [`time`](Self::time).
-    pub fn round(&self, index: usize) -> Result<Round, Failure> {
+    pub fn rates(&self) -> Result<Vec<Vec<u64>>, Failure> {
+        let mut rates = vec![Vec::new(); self.stores.len()];
+        for round in 0..self.arguments.rounds() as usize {
+            for index in self.order(round) {
+                rates[index].push(self.time(index, Pass::Throughput)?.commands_per_second);
+            }
+        }
+        Ok(rates)
+    }
+
+    /// Times the store of this index without a rate.
+    fn round(&self, index: usize) -> Result<Round, Failure> {
         let throughput = self.time(index, Pass::Throughput)?;
         let mut timed = self.time(index, Pass::Closed)?;
-        let mut first_attempt = None;
-        if timed.interruptions.disturb() {
-            first_attempt = Some(Attempt {
-                closed: timed.latency,
-                interruptions: timed.interruptions,
-            });
+        let repeated = timed.interruptions.disturb();
+        if repeated {
             timed = self.time(index, Pass::Closed)?;
         }
         Ok(Round {
@@ -344,7 +364,7 @@ impl<'a, S: Stores> Run<'a, S> {
             closed: timed.latency,
             interruptions: timed.interruptions,
             disturbed: timed.interruptions.disturb(),
-            first_attempt,
+            repeated,
             open_50: None,
             open_80: None,
         })

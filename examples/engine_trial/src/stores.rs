@@ -1,7 +1,5 @@
 //! The stores that are compared, and the engine over each of them.
 
-use std::fmt::Debug;
-
 use clap::ValueEnum;
 use order_flow::command::{Command, Response};
 use order_flow::program::Failure;
@@ -59,24 +57,13 @@ pub trait Snapshots: Subject {
     fn restore(bytes: &[u8]) -> Result<Self, Failure>;
 }
 
-/// The stores that a program compares.
-pub trait Stores: Clone + Debug + Send + Sync + 'static {
+/// The engine on each store.
+pub trait Engines {
     /// The engine whose restart is compared.
     type Restarted: Snapshots;
-    /// In the order of the tables.
-    const ALL: &'static [StoreKind];
 
     /// Does something with the engine on a store.
-    ///
-    /// # Panics
-    ///
-    /// If the store is not among [`ALL`](Self::ALL).
     fn with<J: Job>(store: StoreKind, job: J) -> J::Result;
-
-    /// Returns the bytes that an order takes in a store.
-    fn order_bytes(store: StoreKind) -> usize {
-        Self::with(store, Bytes)
-    }
 }
 
 /// What can be done with the engine on any store.
@@ -85,16 +72,6 @@ pub trait Job {
     type Result;
     /// Does it.
     fn run<E: Subject>(self) -> Self::Result;
-}
-
-struct Bytes;
-
-impl Job for Bytes {
-    type Result = usize;
-
-    fn run<E: Subject>(self) -> usize {
-        E::ORDER_BYTES
-    }
 }
 
 /// One store, in the order of the tables.

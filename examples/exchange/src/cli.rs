@@ -1,13 +1,10 @@
 //! The command line: what the exchange has to do, and what is printed of it.
 
 use std::io::Write;
-use std::process::ExitCode;
 
 use clap::{Args, Parser, value_parser};
-use order_flow::flow::Flow;
 use order_flow::program::table::grouped;
-use order_flow::program::{FAILED, Failure, memory, written};
-use order_flow::script::Script;
+use order_flow::program::{Failure, memory};
 use order_flow::traffic::{Market, Traffic};
 
 use crate::program;
@@ -83,17 +80,14 @@ impl Load {
             &format!("{} symbols and {commands} commands", self.symbols),
             bytes,
         )?;
-        let symbols = self.symbols as usize;
-        let of_each = commands * 3 / 2 / symbols + 100;
-        let messages: Vec<_> = Flow::new(self.seed).take(OPENING + of_each).collect();
         let market = Market {
             seed: self.seed,
-            symbols,
+            symbols: self.symbols as usize,
             sessions: 16_384,
             commands,
             late: 20,
         };
-        Ok(Traffic::new(&Script::after(OPENING, &messages), market))
+        Ok(Traffic::generated(market, OPENING, 0))
     }
 }
 
@@ -102,17 +96,13 @@ impl Load {
 /// # Errors
 ///
 /// [`Failure`], if it cannot, if the standby differs, or the allocator was called.
-pub(crate) fn run(
-    arguments: &Arguments,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> Result<ExitCode, Failure> {
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     #[cfg(feature = "rivals")]
     if let Some(Job::Rivals(arguments)) = &arguments.job {
-        return crate::rivals::run(arguments, out, err);
+        return crate::rivals::run(arguments, out);
     }
     let outcome = program::run(&arguments.load)?;
-    let told = writeln!(out, "{outcome}").and_then(|()| out.flush());
+    writeln!(out, "{outcome}")?;
     if outcome.calls > 0 {
         let calls = grouped(outcome.calls);
         return Err(Failure::Run(format!(
@@ -120,8 +110,7 @@ pub(crate) fn run(
         )));
     }
     if arguments.strict && outcome.faults != Some(0) {
-        let _ = writeln!(err, "error: there were page faults");
-        return Ok(ExitCode::from(FAILED));
+        return Err(Failure::run("there were page faults"));
     }
-    Ok(written(told, err))
+    Ok(())
 }

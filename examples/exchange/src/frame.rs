@@ -1,6 +1,6 @@
 //! Frames: values whose bytes stand on the wire, in the log and in market data.
 
-use order_flow::command::Command;
+use order_flow::command::{Command, Response};
 use order_flow::top::Top;
 use zerocopy::{ConvertError, Immutable, IntoBytes, TryFromBytes};
 
@@ -18,6 +18,13 @@ pub(crate) struct Frame {
 pub(crate) struct Entry {
     pub(crate) frame: Frame,
     pub(crate) answer: u64,
+}
+
+/// What the engine says of one command.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Report {
+    pub(crate) number: u64,
+    pub(crate) response: Response,
 }
 
 /// The best prices of a symbol.

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-pub(crate) use flatslab::BoundedSlab;
-use flatslab::KeySlab;
-pub(crate) use flatslab::bump::{Arena, ArenaVec};
+use flatslab::bump::{Arena, ArenaVec};
 use flatslab::memory::{HugePages, Pages};
-pub(crate) use flatslab::sync::{Consumer, Producer, SendSlot, SharedRing, SpscRing};
+pub(crate) use flatslab::sync::{Consumer, Producer};
+use flatslab::sync::{SendSlot, SharedRing, SpscRing};
+use flatslab::{BoundedSlab, KeySlab};
 use order_book::matching::Engine;
 use order_book::restart;
 use order_book::store::KeyStore;
 use order_flow::program::Failure;
 use order_flow::traffic::Extent;
+
+use crate::frame::{Frame, Report};
 
 pub(crate) const NAME: &str = "flatslab";
 /// Orders in a key slab: its keys are the ids.
@@ -19,10 +21,6 @@ pub(crate) type Orders = KeyStore;
 /// Market data. The writer never waits: the oldest frame is overwritten.
 pub(crate) type Publisher = Arc<SharedRing>;
 pub(crate) type Follower = Arc<SharedRing>;
-
-/// Reports, each a handle of a value in the engine's slab.
-pub(crate) type SendReports<T> = rtrb::Producer<SendSlot<T>>;
-pub(crate) type ReceiveReports<T> = rtrb::Consumer<SendSlot<T>>;
 
 /// Room for so many orders, on huge pages where there are such, and touched.
 pub(crate) fn orders(most: usize) -> Result<Orders, Failure> {
@@ -33,13 +31,70 @@ pub(crate) fn orders(most: usize) -> Result<Orders, Failure> {
     Ok(KeyStore { orders })
 }
 
+pub(crate) fn queue(entries: usize, max_len: usize) -> (Producer, Consumer) {
+    SpscRing::with_capacity(entries, max_len).split()
+}
+
 pub(crate) fn market(frames: usize, max_len: usize) -> (Publisher, Follower) {
     let ring = Arc::new(SharedRing::with_capacity(frames, max_len));
     (ring.clone(), ring)
 }
 
-pub(crate) fn reports<T>(most: usize) -> (SendReports<T>, ReceiveReports<T>) {
-    rtrb::RingBuffer::new(most)
+/// Reports are values in a slab of the engine's thread; the gateway reads them where they are.
+pub(crate) struct SendReports(rtrb::Producer<SendSlot<Report>>);
+pub(crate) struct ReceiveReports(rtrb::Consumer<SendSlot<Report>>);
+pub(crate) struct Outbox(BoundedSlab<Report>);
+
+pub(crate) fn reports(most: usize) -> (SendReports, ReceiveReports) {
+    let (sender, receiver) = rtrb::RingBuffer::new(most);
+    (SendReports(sender), ReceiveReports(receiver))
+}
+
+impl Outbox {
+    pub(crate) fn new(most: usize) -> Self {
+        Outbox(BoundedSlab::with_capacity(most))
+    }
+
+    #[inline(always)]
+    pub(crate) fn send(&self, report: Report, to: &mut SendReports) {
+        // Two come back for each one that goes out, so there is always room for what is
+        // under way, and no command pays for many.
+        self.0.reclaim_some(2);
+        let slot = self.0.insert(report);
+        let slot = slot.expect("there is room for all that are under way");
+        let sent = to.0.push(slot.into_send());
+        assert!(sent.is_ok(), "there is room for all that are under way");
+    }
+
+    pub(crate) fn close(self) {
+        self.0.reclaim();
+        assert!(self.0.is_empty(), "the gateway has given all reports back");
+    }
+}
+
+impl ReceiveReports {
+    /// Takes a report, and gives its memory back to the engine.
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> Option<Report> {
+        let slot = self.0.pop().ok()?;
+        let report = *slot;
+        let retired = SendSlot::retire(slot);
+        assert!(retired.is_ok(), "the engine ends after the gateway");
+        Some(report)
+    }
+}
+
+/// For frames that are decoded; empty again after each batch.
+pub(crate) struct Batches(Arena);
+
+impl Batches {
+    pub(crate) fn new() -> Self {
+        Batches(Arena::with_capacity(1 << 16))
+    }
+
+    pub(crate) fn batch<R>(&mut self, f: impl FnOnce(&mut ArenaVec<'_, '_, Frame>) -> R) -> R {
+        self.0.scope(|scope| f(&mut ArenaVec::new_in(&scope)))
+    }
 }
 
 /// The command before which the standby gets a snapshot: a full book. The engine that is restored

@@ -4,13 +4,11 @@
 //! of its first and last order, and each order the keys of its neighbours. An
 //! order is removed from any position in constant time, and no list allocates.
 //!
-//! A side keeps its levels in a `Vec` sorted from the worst price to the best.
-//! The best is the last element. Most orders come and go near the best price, so
-//! inserting a level moves few others. A side has some hundred levels; for many
-//! thousands a tree would be better.
+//! A side keeps its levels in a [`Tree`], the best one last. The trees of all symbols
+//! have their nodes in common. A `Vec` sorted by price took a fifth longer a message.
 //!
-//! The maps and the levels take their memory from a [`PageAllocator`]. It cuts small
-//! blocks from shared pages, so the maps of thousands of symbols share huge pages.
+//! The maps take their memory from a [`PageAllocator`]. It cuts small blocks from
+//! shared pages, so the maps of thousands of symbols share huge pages.
 //!
 //! # Invariants
 //!
@@ -18,13 +16,14 @@
 //!   keys of orders in the store, and each order is in exactly one list.
 //! * B2: a level has at least one order, and `total` is the sum of their sizes,
 //!   none of them 0.
-//! * B3: levels are sorted, strictly, from worst to best.
+//! * B3: a level is in the tree of its side under the rank of its price.
 //! * B4: `ids` of all symbols together have as many entries as the store.
 //! * B5: an order's price, side and symbol are those of the list it is in.
 
 use std::hint::black_box;
 
-use flatslab::memory::PageAllocator;
+use flatslab::collections::{Nodes, Tree};
+use flatslab::memory::{PageAllocator, Pages};
 use hashbrown::hash_map::Entry;
 use hashbrown::{DefaultHashBuilder, HashMap};
 use order_flow::digest::Digest;
@@ -40,7 +39,7 @@ type PagedVec<T> = allocator_api2::vec::Vec<T, PageAllocator>;
 type Ids<K> = HashMap<u64, K, DefaultHashBuilder, PageAllocator>;
 
 /// All orders at one price.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Level<K> {
     /// Shares of all orders together.
     total: u64,
@@ -49,42 +48,18 @@ struct Level<K> {
     last: K,
 }
 
-/// One side of one symbol.
-#[derive(Debug)]
-struct Levels<K> {
-    side: Side,
-    sorted: PagedVec<Level<K>>,
-}
+/// One side of one symbol: the levels by their rank, the best one last.
+type Levels<K> = Tree<i64, Level<K>>;
 
-impl<K> Levels<K> {
-    fn new(side: Side, memory: PageAllocator) -> Self {
-        Levels {
-            side,
-            sorted: PagedVec::new_in(memory),
-        }
-    }
-
-    /// The index of the level of `price`, or where to insert it.
-    fn position(&self, price: u32) -> usize {
-        self.sorted
-            .partition_point(|level| self.side.is_worse(level.price, price))
-    }
-
-    /// The level of `price`, which has orders.
-    fn at(&mut self, price: u32) -> &mut Level<K> {
-        let position = self.position(price);
-        let level = &mut self.sorted[position];
-        debug_assert_eq!(level.price, price);
-        level
-    }
-
-    fn best(&self) -> Option<&Level<K>> {
-        self.sorted.last()
+/// The rank of a price: higher for the better one.
+fn rank(side: Side, price: u32) -> i64 {
+    match side {
+        Side::Buy => price.into(),
+        Side::Sell => -i64::from(price),
     }
 }
 
 /// The orders of one symbol.
-#[derive(Debug)]
 struct Book<K> {
     ids: Ids<K>,
     bids: Levels<K>,
@@ -95,8 +70,8 @@ impl<K> Book<K> {
     fn new(memory: &PageAllocator) -> Self {
         Book {
             ids: Ids::new_in(memory.clone()),
-            bids: Levels::new(Side::Buy, memory.clone()),
-            asks: Levels::new(Side::Sell, memory.clone()),
+            bids: Levels::new(),
+            asks: Levels::new(),
         }
     }
 
@@ -119,14 +94,24 @@ impl<K> Book<K> {
 pub(crate) struct Market<S: Store> {
     store: S,
     books: PagedVec<Book<S::Key>>,
+    nodes: Nodes<i64, Level<S::Key>>,
 }
 
 impl<S: Store> Market<S> {
-    /// Empty books, whose maps and levels take their memory from `memory`.
-    pub(crate) fn with_memory(store: S, symbols: u32, memory: &PageAllocator) -> Self {
+    /// Empty books, whose maps take their memory from `memory`, and their levels from `levels`.
+    pub(crate) fn with_memory(
+        store: S,
+        symbols: u32,
+        memory: &PageAllocator,
+        levels: Pages,
+    ) -> Self {
         let mut books = PagedVec::with_capacity_in(symbols as usize, memory.clone());
         books.extend((0..symbols).map(|_| Book::new(memory)));
-        Market { store, books }
+        Market {
+            store,
+            books,
+            nodes: Nodes::builder().pages(levels).build(),
+        }
     }
 
     /// Reserves room in each book for `orders` live orders and for `levels` prices on
@@ -140,13 +125,12 @@ impl<S: Store> Market<S> {
             book.ids
                 .try_reserve(orders)
                 .map_err(|error| format!("{error:?}"))?;
-            for side in [&mut book.bids, &mut book.asks] {
-                side.sorted
-                    .try_reserve_exact(levels)
-                    .map_err(|error| error.to_string())?;
-            }
         }
-        Ok(())
+        // Of both sides, and twice as many: removals leave nodes half as full.
+        let entries = levels.saturating_mul(4 * self.books.len());
+        self.nodes
+            .try_reserve(entries)
+            .map_err(|error| error.to_string())
     }
 
     /// The shared store.
@@ -202,7 +186,11 @@ impl<S: Store> Market<S> {
             side,
             ..
         } = message;
-        let Market { store, books } = self;
+        let Market {
+            store,
+            books,
+            nodes,
+        } = self;
         let book = &mut books[symbol as usize];
         let Entry::Vacant(entry) = book.ids.entry(id) else {
             return Ok(Outcome::Duplicate);
@@ -211,7 +199,6 @@ impl<S: Store> Market<S> {
             Side::Buy => &mut book.bids,
             Side::Sell => &mut book.asks,
         };
-        let position = levels.position(price);
         let mut order = Order {
             id,
             price,
@@ -221,8 +208,8 @@ impl<S: Store> Market<S> {
             next: S::Key::NONE,
             side,
         };
-        let key = match levels.sorted.get_mut(position) {
-            Some(level) if level.price == price => {
+        let key = match levels.get_mut(nodes, &rank(side, price)) {
+            Some(level) => {
                 order.previous = level.last;
                 let key = store.insert(order)?;
                 store.with_mut(level.last, |last| last.next = key);
@@ -230,7 +217,7 @@ impl<S: Store> Market<S> {
                 level.total += u64::from(size);
                 key
             }
-            _ => {
+            None => {
                 let key = store.insert(order)?;
                 let level = Level {
                     total: u64::from(size),
@@ -238,7 +225,7 @@ impl<S: Store> Market<S> {
                     first: key,
                     last: key,
                 };
-                levels.sorted.insert(position, level);
+                levels.insert(nodes, rank(side, price), level);
                 key
             }
         };
@@ -261,7 +248,8 @@ impl<S: Store> Market<S> {
             (had, order.price, order.side)
         });
         if message.size < had {
-            book.side_mut(side).at(price).total -= u64::from(message.size);
+            let level = book.side(side).get_mut(&mut self.nodes, &rank(side, price));
+            level.expect("it has the order").total -= u64::from(message.size);
             return Outcome::Reduced;
         }
         book.ids.remove(&message.id);
@@ -285,11 +273,15 @@ impl<S: Store> Market<S> {
 
     /// Removes an order from its level and the store; its id is removed already.
     fn unlink(&mut self, symbol: u32, key: S::Key) {
-        let Market { store, books } = self;
+        let Market {
+            store,
+            books,
+            nodes,
+        } = self;
         let order = store.remove(key);
         let levels = books[symbol as usize].side_mut(order.side);
-        let position = levels.position(order.price);
-        let level = &mut levels.sorted[position];
+        let rank = rank(order.side, order.price);
+        let level = levels.get_mut(nodes, &rank).expect("it has the order");
         level.total -= u64::from(order.size);
         if order.previous != S::Key::NONE {
             store.with_mut(order.previous, |previous| previous.next = order.next);
@@ -302,7 +294,7 @@ impl<S: Store> Market<S> {
             level.last = order.previous;
         }
         if level.first == S::Key::NONE {
-            levels.sorted.remove(position);
+            levels.remove(nodes, &rank);
         }
     }
 
@@ -313,8 +305,8 @@ impl<S: Store> Market<S> {
 
     /// Best prices of one symbol, and the shares at them.
     pub(crate) fn top(&self, symbol: u32) -> Top {
-        let best = |side| match self.books[symbol as usize].side(side).best() {
-            Some(level) => (level.price, level.total),
+        let best = |side| match self.books[symbol as usize].side(side).last(&self.nodes) {
+            Some((_, level)) => (level.price, level.total),
             None => (0, 0),
         };
         let (ask, ask_size) = best(Side::Sell);
@@ -331,7 +323,11 @@ impl<S: Store> Market<S> {
     /// price to the best, in the order of arrival.
     pub(crate) fn walk(&self, mut visit: impl FnMut(&Order<S::Key>)) {
         for book in &self.books {
-            for level in book.bids.sorted.iter().chain(&book.asks.sorted) {
+            for (_, level) in book
+                .bids
+                .iter(&self.nodes)
+                .chain(book.asks.iter(&self.nodes))
+            {
                 let mut key = level.first;
                 while key != S::Key::NONE {
                     key = self.store.with(key, |order| {
@@ -365,22 +361,15 @@ impl<S: Store> Market<S> {
         for (symbol, book) in self.books.iter().enumerate() {
             mapped += book.ids.len();
             let mut listed = 0;
-            for levels in [&book.bids, &book.asks] {
-                let side = levels.side;
-                for pair in levels.sorted.windows(2) {
-                    if !side.is_worse(pair[0].price, pair[1].price) {
-                        return Err(format!(
-                            "symbol {symbol}, {side:?}: level {} is before {} (B3)",
-                            pair[0].price, pair[1].price
-                        ));
+            for (side, levels) in [(Side::Buy, &book.bids), (Side::Sell, &book.asks)] {
+                for (&at, level) in levels.iter(&self.nodes) {
+                    let name = || format!("symbol {symbol}, {side:?} {}", level.price);
+                    if at != rank(side, level.price) {
+                        return Err(format!("{} has another rank (B3)", name()));
                     }
-                }
-                for level in &levels.sorted {
-                    listed +=
-                        self.check_level(symbol, side, level, &book.ids)
-                            .map_err(|fault| {
-                                format!("symbol {symbol}, {side:?} {}: {fault}", level.price)
-                            })?;
+                    listed += self
+                        .check_level(symbol, side, level, &book.ids)
+                        .map_err(|fault| format!("{}: {fault}", name()))?;
                 }
             }
             if listed != book.ids.len() {

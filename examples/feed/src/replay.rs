@@ -252,7 +252,7 @@ fn pass_through<S: Store>(
 ) -> Result<End, Failure> {
     let memory = PageAllocator::try_new(variant.pages.pages())
         .map_err(|error| Failure::Run(format!("no memory for the index: {error}")))?;
-    let mut market = Market::with_memory(store, job.symbols, &memory);
+    let mut market = Market::with_memory(store, job.symbols, &memory, variant.pages.pages());
     // Maps and levels are not compared, so they must not grow while a clock runs.
     market
         .try_reserve(job.peak_live_orders / job.symbols as usize, job.peak_levels)

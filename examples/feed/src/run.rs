@@ -1,12 +1,11 @@
 //! The replay: from arguments to text and an exit code.
 
 use std::io::Write;
-use std::process::ExitCode;
 
 use order_flow::flow::Flow;
 use order_flow::lobster;
 use order_flow::message::Message;
-use order_flow::program::{FAILED, Failure, memory, progress_bar, written};
+use order_flow::program::{Failure, memory, progress_bar};
 use order_flow::stats::FlowStats;
 use order_flow::top::TopsFile;
 
@@ -28,27 +27,20 @@ const ORDER_BYTES: u128 = 2 * (64 + 40);
 /// # Errors
 ///
 /// [`Failure`], if a replay cannot begin or end.
-pub(crate) fn run(
-    cli: &Arguments,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> Result<ExitCode, Failure> {
-    Ok(finish(&execute(cli)?, cli.json, out, err))
+pub(crate) fn run(cli: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    finish(&execute(cli)?, cli.json, out)
 }
 
 /// Prints the report. Fails if that fails or the books differ.
-fn finish(report: &Report, json: bool, out: &mut dyn Write, err: &mut dyn Write) -> ExitCode {
-    let result = if json {
-        report.write_json(out)
-    } else {
-        report.write_table(out)
-    };
-    let code = written(result.and_then(|()| out.flush()), err);
-    if report.same_books {
-        return code;
+fn finish(report: &Report, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    match json {
+        true => report.write_json(out)?,
+        false => report.write_table(out)?,
     }
-    let _ = writeln!(err, "error: the stores end in different books");
-    ExitCode::from(FAILED)
+    match report.same_books {
+        true => Ok(()),
+        false => Err(Failure::run("the stores end in different books")),
+    }
 }
 
 /// Opens the files, then generates messages if there is no input, and replays.
@@ -157,10 +149,9 @@ mod tests {
         // All fields are empty; `same_books` is false.
         let report = Report::default();
         for json in [false, true] {
-            let (mut out, mut err) = (Vec::new(), Vec::new());
-            let code = finish(&report, json, &mut out, &mut err);
-            assert_eq!(code, ExitCode::from(FAILED));
-            assert_eq!(err, b"error: the stores end in different books\n");
+            let mut out = Vec::new();
+            let failure = finish(&report, json, &mut out).unwrap_err();
+            assert!(matches!(failure, Failure::Run(reason) if reason.ends_with("different books")));
             assert!(!out.is_empty());
         }
     }

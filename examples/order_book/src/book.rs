@@ -8,18 +8,22 @@
 //!
 //! A page is taken for the first order at one of its prices, and given back with the last one:
 //! what the prices cost in memory follows from where orders rest, not from where they have been.
-//! Blocks stay with their ladder, which has [`BLOCKS`] at most; one without orders is used again. Its
-//! first block a ladder has in any case, so none is without one because others have many.
+//! Blocks stay with their ladder, which has [`BLOCKS`] at most; one without orders is used again.
+//!
+//! The blocks in a [`Tree`](flatslab::collections::Tree) instead, by their numbers, took a third
+//! longer a message where prices swing: blocks come and go there, and a tree's node with them.
 //!
 //! # Invariants
 //!
 //! * B1: a bit of a page is set exactly if the level has orders; of a block, if the page has such a
-//!   level; of a ladder, if the block has such a page. A block has the number of each such page,
-//!   and no other.
+//!   level; of a ladder, if the block has such a page. A block has the key of each such page, and
+//!   no other.
 //! * B2: `best` and `best_level` are those of the highest rank with orders; [`NEVER`] without.
 //! * B3: the blocks of a ladder are sorted by their numbers; `position` is the place of a block
 //!   among them. `near` has blocks of the ladder under their numbers, or nothing.
 //! * B4: a level without orders has no shares, and the end of a list as its first and last.
+
+use std::iter::repeat_with;
 
 use flatslab::{Key, KeySlab};
 use order_flow::message::Side;
@@ -35,8 +39,6 @@ pub const BLOCKS: usize = 64;
 const NEAR: usize = 16;
 /// The rank that no order has.
 pub const NEVER: i64 = i64::MIN;
-/// No page has this number.
-const NO_PAGE: u32 = u32::MAX;
 
 /// All orders at one price, a list in the order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,13 +51,18 @@ pub struct Level<L> {
     pub last: L,
 }
 
-/// The number of a level: those of its page and of its place there.
+/// The number of a level: the key of its page, and its place there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelId(u32);
 
 impl LevelId {
     /// A level of no order.
     pub const NONE: LevelId = LevelId(u32::MAX);
+
+    #[inline(always)]
+    fn new(page: Key, place: u32) -> Self {
+        LevelId(page.into_raw() * WIDTH as u32 + place)
+    }
 
     #[inline(always)]
     fn page(self) -> Key {
@@ -78,23 +85,60 @@ struct Page {
     occupied: u64,
     /// The lowest rank.
     start: i64,
-    block: u32,
+    block: Key,
     ladder: u32,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 struct Block {
     occupied: u64,
     position: u32,
+    pages: [Key; WIDTH],
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Ladder {
     best: i64,
     best_level: LevelId,
+    #[serde(skip)]
+    blocks: Blocks,
+}
+
+/// The blocks of a ladder, by their numbers.
+#[derive(Debug)]
+struct Blocks {
     occupied: u64,
-    near: [(i64, u32); NEAR],
-    sorted: Vec<(i64, u32)>,
+    near: [(i64, Key); NEAR],
+    sorted: Vec<(i64, Key)>,
+}
+
+impl Default for Blocks {
+    fn default() -> Self {
+        Blocks {
+            occupied: 0,
+            near: [(NEVER, Key::NONE); NEAR],
+            // More are rare, and no command of a usual book is to allocate.
+            sorted: Vec::with_capacity(4),
+        }
+    }
+}
+
+impl Blocks {
+    /// The place of a block among those that are found without a search.
+    #[inline(always)]
+    fn near(&mut self, number: i64) -> &mut (i64, Key) {
+        &mut self.near[number as usize % NEAR]
+    }
+
+    fn search(&self, number: i64) -> Result<usize, usize> {
+        self.sorted.binary_search_by_key(&number, |block| block.0)
+    }
+
+    /// The position of the lowest block without orders, if there is one.
+    fn vacant(&self) -> Option<usize> {
+        let position = self.occupied.trailing_ones() as usize;
+        (position < self.sorted.len()).then_some(position)
+    }
 }
 
 /// There is no memory for another price.
@@ -102,17 +146,16 @@ struct Ladder {
 pub struct NoRoom;
 
 /// The books of all symbols.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Books<L> {
     /// Two for each symbol.
     ladders: Vec<Ladder>,
     pages: KeySlab<Page>,
     /// [`WIDTH`] for each page.
     levels: Vec<Level<L>>,
-    blocks: Vec<Block>,
-    /// [`WIDTH`] for each block: the numbers of its pages.
-    pages_of: Vec<u32>,
-    /// The most pages. Of blocks there are as many, and the first one of each ladder.
+    #[serde(skip)]
+    blocks: KeySlab<Block>,
+    /// The most pages.
     limit: usize,
     empty: Level<L>,
 }
@@ -128,29 +171,20 @@ fn ladder(symbol: usize, side: Side) -> usize {
     2 * symbol + side as usize
 }
 
-/// The place of the highest bit, of a word that has one.
-#[inline(always)]
-fn highest(word: u64) -> u32 {
-    word.ilog2()
-}
-
 impl<L: Copy + PartialEq> Books<L> {
     /// Empty books. Orders can rest at the prices of `limit` pages at once; the memory for them is
     /// there from the start. `none` is the end of a list.
     pub fn new(symbols: usize, limit: usize, none: L) -> Self {
-        let ladder = Ladder {
+        let ladder = || Ladder {
             best: NEVER,
             best_level: LevelId::NONE,
-            occupied: 0,
-            near: [(NEVER, 0); NEAR],
-            sorted: Vec::new(),
+            blocks: Blocks::default(),
         };
         let mut books = Books {
-            ladders: vec![ladder; 2 * symbols],
+            ladders: repeat_with(ladder).take(2 * symbols).collect(),
             pages: KeySlab::new(),
             levels: Vec::new(),
-            blocks: Vec::new(),
-            pages_of: Vec::new(),
+            blocks: KeySlab::new(),
             limit: limit.min(u32::MAX as usize / WIDTH),
             empty: Level {
                 open: 0,
@@ -162,17 +196,29 @@ impl<L: Copy + PartialEq> Books<L> {
         books
     }
 
-    /// Allocates and touches what the books may need, as those of a snapshot have not.
+    /// Allocates and touches what the books may need, and finds the blocks of pages: neither is in a snapshot.
     pub fn reserve(&mut self) {
-        for ladder in &mut self.ladders {
-            ladder.sorted.reserve(4);
-        }
-        self.pages.reserve(self.limit - self.pages.len());
         self.levels.resize(self.limit * WIDTH, self.empty);
-        let (pages, blocks) = (self.pages_of.len(), self.limit + self.ladders.len());
-        self.blocks.reserve(blocks - self.blocks.len());
-        self.pages_of.resize(blocks * WIDTH, NO_PAGE);
-        self.pages_of.truncate(pages);
+        let pages = self.pages.prepare(self.limit - self.pages.len());
+        let blocks = self.blocks.prepare(self.limit + self.ladders.len());
+        pages.and(blocks).expect("there is memory for the prices");
+        let pages: Vec<_> = self.pages.iter().map(|(key, page)| (key, *page)).collect();
+        for (key, page) in pages {
+            let (number, place, _) = parts(page.start);
+            let found = self.block(page.ladder as usize, number);
+            let block = found.expect("a ladder of a snapshot has no more blocks than there may be");
+            self.pages[key].block = block;
+            self.put(key, block, place, page.ladder as usize);
+        }
+    }
+
+    /// Puts a page with orders into its block.
+    #[inline(always)]
+    fn put(&mut self, page: Key, block: Key, place: usize, at: usize) {
+        let block = &mut self.blocks[block];
+        block.pages[place] = page;
+        block.occupied |= 1 << place;
+        self.ladders[at].blocks.occupied |= 1 << block.position;
     }
 
     /// Pages that there is memory for.
@@ -219,56 +265,33 @@ impl<L: Copy + PartialEq> Books<L> {
 
     /// The level of a price, if it has orders.
     pub fn find(&self, symbol: usize, side: Side, price: i64) -> Option<LevelId> {
-        let (ladder, rank) = (&self.ladders[ladder(symbol, side)], rank(price, side));
+        let (blocks, rank) = (
+            &self.ladders[ladder(symbol, side)].blocks,
+            rank(price, side),
+        );
         let (number, page, place) = parts(rank);
-        let found = ladder.sorted.binary_search_by_key(&number, |block| block.0);
-        let block = ladder.sorted[found.ok()?].1;
-        let page = self.pages_of[block as usize * WIDTH + page];
-        let key = Key::from_raw(page);
-        let is_there = page != NO_PAGE && self.pages[key].occupied >> place & 1 == 1;
-        is_there.then(|| LevelId(page * WIDTH as u32 + place))
+        let block = blocks.sorted[blocks.search(number).ok()?].1;
+        let page = self.blocks[block].pages[page];
+        let is_there = page != Key::NONE && self.pages[page].occupied >> place & 1 == 1;
+        is_there.then(|| LevelId::new(page, place))
     }
 
     /// Whether [`occupy`](Self::occupy) would find or take a level for a price.
     #[inline(always)]
-    pub fn has_room_for(&self, symbol: usize, side: Side, price: i64) -> bool {
-        self.has_room(symbol, side, rank(price, side))
-    }
-
-    /// The same for a rank.
-    #[inline(always)]
-    pub fn has_room(&self, symbol: usize, side: Side, rank: i64) -> bool {
-        let (number, ..) = parts(rank);
-        let ladder = &self.ladders[ladder(symbol, side)];
-        let is_near = ladder.near[number as usize % NEAR].0 == number;
-        is_near && self.pages.len() < self.limit || self.has_room_far(ladder, rank)
+    pub fn has_room(&self, symbol: usize, side: Side, price: i64) -> bool {
+        let (number, page, _) = parts(rank(price, side));
+        let blocks = &self.ladders[ladder(symbol, side)].blocks;
+        let is_near = blocks.near[number as usize % NEAR].0 == number;
+        is_near && self.pages.len() < self.limit || self.has_room_far(blocks, number, page)
     }
 
     #[cold]
     #[inline(never)]
-    fn has_room_far(&self, ladder: &Ladder, rank: i64) -> bool {
-        let (number, page, _) = parts(rank);
+    fn has_room_far(&self, blocks: &Blocks, number: i64, page: usize) -> bool {
         let has_page = self.pages.len() < self.limit;
-        match ladder.sorted.binary_search_by_key(&number, |block| block.0) {
-            Ok(place) => {
-                let block = ladder.sorted[place].1 as usize;
-                has_page || self.pages_of[block * WIDTH + page] != NO_PAGE
-            }
-            Err(_) => has_page && self.has_block(ladder),
-        }
-    }
-
-    /// Whether a ladder can have a block more, or has one without orders.
-    fn has_block(&self, ladder: &Ladder) -> bool {
-        let is_empty = (ladder.occupied.trailing_ones() as usize) < ladder.sorted.len();
-        self.has_new_block(ladder) || is_empty
-    }
-
-    /// Whether a ladder can have a block that no ladder has had.
-    fn has_new_block(&self, ladder: &Ladder) -> bool {
-        match ladder.sorted.len() {
-            0 => true,
-            blocks => blocks < BLOCKS && self.blocks.len() < self.limit,
+        match blocks.search(number) {
+            Ok(at) => has_page || self.blocks[blocks.sorted[at].1].pages[page] != Key::NONE,
+            Err(_) => has_page && (blocks.sorted.len() < BLOCKS || blocks.vacant().is_some()),
         }
     }
 
@@ -280,32 +303,28 @@ impl<L: Copy + PartialEq> Books<L> {
     #[inline(always)]
     pub fn occupy(&mut self, symbol: usize, side: Side, rank: i64) -> Result<LevelId, NoRoom> {
         let at = ladder(symbol, side);
-        let (number, page, place) = parts(rank);
-        let (near, block) = self.ladders[at].near[number as usize % NEAR];
+        let (number, place_of_page, place) = parts(rank);
+        let (near, block) = *self.ladders[at].blocks.near(number);
         let block = match near == number {
             true => block,
             false => self.block(at, number)?,
         };
-        let mut key = self.pages_of[block as usize * WIDTH + page];
-        if key == NO_PAGE {
+        let mut page = self.blocks[block].pages[place_of_page];
+        if page == Key::NONE {
             if self.pages.len() == self.limit {
                 return Err(NoRoom);
             }
-            let inserted = self.pages.insert(Page {
+            page = self.pages.insert(Page {
                 occupied: 0,
                 start: rank & !(WIDTH as i64 - 1),
                 block,
                 ladder: at as u32,
             });
-            key = inserted.into_raw();
-            self.pages_of[block as usize * WIDTH + page] = key;
+            self.put(page, block, place_of_page, at);
         }
-        self.pages[Key::from_raw(key)].occupied |= 1 << place;
-        let head = &mut self.blocks[block as usize];
-        head.occupied |= 1 << page;
+        self.pages[page].occupied |= 1 << place;
+        let level = LevelId::new(page, place);
         let ladder = &mut self.ladders[at];
-        ladder.occupied |= 1 << head.position;
-        let level = LevelId(key * WIDTH as u32 + place);
         if rank > ladder.best {
             (ladder.best, ladder.best_level) = (rank, level);
         }
@@ -317,18 +336,18 @@ impl<L: Copy + PartialEq> Books<L> {
     pub fn vacate(&mut self, level: LevelId) {
         let page = &mut self.pages[level.page()];
         page.occupied &= !(1 << level.place());
-        let (block, at) = (page.block as usize, page.ladder as usize);
-        let (_, place, _) = parts(page.start);
-        let is_empty = page.occupied == 0;
-        let head = &mut self.blocks[block];
-        head.occupied &= !(u64::from(is_empty) << place);
-        let ladder = &mut self.ladders[at];
-        ladder.occupied &= !(u64::from(head.occupied == 0) << head.position);
-        if is_empty {
+        let Page { start, block, .. } = *page;
+        let at = page.ladder as usize;
+        if page.occupied == 0 {
             self.pages.remove(level.page());
-            self.pages_of[block * WIDTH + place] = NO_PAGE;
+            let (_, place, _) = parts(start);
+            let block = &mut self.blocks[block];
+            block.pages[place] = Key::NONE;
+            block.occupied &= !(1 << place);
+            let is_empty = u64::from(block.occupied == 0);
+            self.ladders[at].blocks.occupied &= !(is_empty << block.position);
         }
-        if ladder.best_level == level {
+        if self.ladders[at].best_level == level {
             self.find_best(at);
         }
     }
@@ -336,84 +355,66 @@ impl<L: Copy + PartialEq> Books<L> {
     #[inline(always)]
     fn find_best(&mut self, at: usize) {
         let ladder = &mut self.ladders[at];
-        if ladder.occupied == 0 {
+        if ladder.blocks.occupied == 0 {
             (ladder.best, ladder.best_level) = (NEVER, LevelId::NONE);
             return;
         }
-        let block = ladder.sorted[highest(ladder.occupied) as usize].1 as usize;
-        let page = highest(self.blocks[block].occupied) as usize;
-        let key = self.pages_of[block * WIDTH + page];
-        let page = &self.pages[Key::from_raw(key)];
-        let place = highest(page.occupied);
+        let position = ladder.blocks.occupied.ilog2() as usize;
+        let block = &self.blocks[ladder.blocks.sorted[position].1];
+        let key = block.pages[block.occupied.ilog2() as usize];
+        let page = &self.pages[key];
+        let place = page.occupied.ilog2();
         ladder.best = page.start + i64::from(place);
-        ladder.best_level = LevelId(key * WIDTH as u32 + place);
+        ladder.best_level = LevelId::new(key, place);
     }
 
-    /// The block of that number of a ladder.
+    /// The block of that number of a ladder: a new one, if there is none and may be one more, or one
+    /// without orders.
     #[cold]
     #[inline(never)]
-    fn block(&mut self, at: usize, number: i64) -> Result<u32, NoRoom> {
-        let ladder = &mut self.ladders[at];
-        let found = ladder.sorted.binary_search_by_key(&number, |block| block.0);
-        let block = match found {
-            Ok(place) => ladder.sorted[place].1,
+    fn block(&mut self, at: usize, number: i64) -> Result<Key, NoRoom> {
+        let blocks = &mut self.ladders[at].blocks;
+        let block = match blocks.search(number) {
+            Ok(position) => blocks.sorted[position].1,
             Err(_) => {
-                let block = self.vacant_block(at)?;
-                let ladder = &mut self.ladders[at];
-                let place = ladder.sorted.partition_point(|block| block.0 < number);
-                ladder.sorted.insert(place, (number, block));
-                self.number_blocks(at);
+                let block = if blocks.sorted.len() < BLOCKS {
+                    self.blocks.insert(Block {
+                        occupied: 0,
+                        position: 0,
+                        pages: [Key::NONE; WIDTH],
+                    })
+                } else {
+                    let vacant = blocks.vacant().ok_or(NoRoom)?;
+                    let (number, block) = blocks.sorted.remove(vacant);
+                    if blocks.near(number).0 == number {
+                        *blocks.near(number) = (NEVER, Key::NONE);
+                    }
+                    block
+                };
+                let position = blocks.sorted.partition_point(|block| block.0 < number);
+                blocks.sorted.insert(position, (number, block));
+                blocks.occupied = 0;
+                for (position, &(_, block)) in blocks.sorted.iter().enumerate() {
+                    let block = &mut self.blocks[block];
+                    block.position = position as u32;
+                    blocks.occupied |= u64::from(block.occupied != 0) << position;
+                }
                 block
             }
         };
-        self.ladders[at].near[number as usize % NEAR] = (number, block);
+        *blocks.near(number) = (number, block);
         Ok(block)
-    }
-
-    /// A block that no ladder has: a new one, or one of this ladder without orders.
-    fn vacant_block(&mut self, at: usize) -> Result<u32, NoRoom> {
-        if self.has_new_block(&self.ladders[at]) {
-            self.blocks.push(Block {
-                occupied: 0,
-                position: 0,
-            });
-            self.pages_of.resize(self.blocks.len() * WIDTH, NO_PAGE);
-            return Ok(self.blocks.len() as u32 - 1);
-        }
-        let ladder = &mut self.ladders[at];
-        let place = ladder.occupied.trailing_ones() as usize;
-        if place >= ladder.sorted.len() {
-            return Err(NoRoom);
-        }
-        let (number, block) = ladder.sorted.remove(place);
-        let near = &mut ladder.near[number as usize % NEAR];
-        if near.0 == number {
-            *near = (NEVER, 0);
-        }
-        Ok(block)
-    }
-
-    /// Notes where each block of a ladder stands, after one has come or gone.
-    fn number_blocks(&mut self, at: usize) {
-        let ladder = &mut self.ladders[at];
-        ladder.occupied = 0;
-        for (position, &(_, block)) in ladder.sorted.iter().enumerate() {
-            let block = &mut self.blocks[block as usize];
-            block.position = position as u32;
-            ladder.occupied |= u64::from(block.occupied != 0) << position;
-        }
     }
 
     /// The levels of a side that have orders, from the worst price to the best.
     pub fn levels(&self, symbol: usize, side: Side) -> impl Iterator<Item = LevelId> {
-        let blocks = self.ladders[ladder(symbol, side)].sorted.iter();
-        let pages = blocks.flat_map(move |&(_, block)| {
-            let occupied = self.blocks[block as usize].occupied;
-            bits(occupied).map(move |page| self.pages_of[block as usize * WIDTH + page as usize])
+        let blocks = self.ladders[ladder(symbol, side)].blocks.sorted.iter();
+        let pages = blocks.flat_map(move |block| {
+            let block = &self.blocks[block.1];
+            bits(block.occupied).map(|page| block.pages[page as usize])
         });
         pages.flat_map(move |page| {
-            let occupied = self.pages[Key::from_raw(page)].occupied;
-            bits(occupied).map(move |place| LevelId(page * WIDTH as u32 + place))
+            bits(self.pages[page].occupied).map(move |place| LevelId::new(page, place))
         })
     }
 
@@ -426,35 +427,35 @@ impl<L: Copy + PartialEq> Books<L> {
         let mut pages = 0;
         for (at, ladder) in self.ladders.iter().enumerate() {
             let failed = |what: &str| Err(format!("ladder {at}: {what}"));
-            if !ladder.sorted.is_sorted_by(|a, b| a.0 < b.0) {
+            if !ladder.blocks.sorted.is_sorted_by(|a, b| a.0 < b.0) {
                 return failed("blocks are not sorted (B3)");
             }
             let mut best = (NEVER, LevelId::NONE);
-            for (position, &(number, block)) in ladder.sorted.iter().enumerate() {
-                let head = self.blocks[block as usize];
+            for (position, &(number, block)) in ladder.blocks.sorted.iter().enumerate() {
+                let head = self.blocks[block];
                 if head.position as usize != position
-                    || (ladder.occupied >> position & 1 == 1) != (head.occupied != 0)
+                    || (ladder.blocks.occupied >> position & 1 == 1) != (head.occupied != 0)
                 {
                     return failed("a block has another place, or another bit (B1, B3)");
                 }
                 for page in 0..WIDTH {
-                    let key = self.pages_of[block as usize * WIDTH + page];
-                    if (key != NO_PAGE) != (head.occupied >> page & 1 == 1) {
+                    let key = head.pages[page];
+                    if (key != Key::NONE) != (head.occupied >> page & 1 == 1) {
                         return failed("a page has another bit (B1)");
                     }
-                    if key == NO_PAGE {
+                    if key == Key::NONE {
                         continue;
                     }
                     pages += 1;
                     let page = (number * WIDTH as i64 + page as i64) * WIDTH as i64;
-                    let head = self.pages[Key::from_raw(key)];
+                    let head = self.pages[key];
                     if (head.start, head.block, head.ladder) != (page, block, at as u32)
                         || head.occupied == 0
                     {
                         return failed("a page of another place, or without orders (B1)");
                     }
                     for place in 0..WIDTH as u32 {
-                        let level = LevelId(key * WIDTH as u32 + place);
+                        let level = LevelId::new(key, place);
                         match head.occupied >> place & 1 == 1 {
                             true => best = (page + i64::from(place), level),
                             false if *self.level(level) != self.empty => {
@@ -485,12 +486,8 @@ fn parts(rank: i64) -> (i64, usize, u32) {
 }
 
 /// The places of the bits of a word, from the lowest.
-fn bits(mut word: u64) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(move || {
-        let lowest = word.trailing_zeros();
-        word &= word.wrapping_sub(1);
-        (lowest < 64).then_some(lowest)
-    })
+fn bits(word: u64) -> impl Iterator<Item = u32> {
+    (0..u64::BITS).filter(move |place| word >> place & 1 == 1)
 }
 
 #[cfg(test)]
@@ -499,9 +496,9 @@ mod tests {
 
     const FAR: i64 = (WIDTH * WIDTH) as i64;
 
-    fn occupy(books: &mut Books<u32>, symbol: usize, price: i64) -> Result<LevelId, NoRoom> {
-        let fits = books.has_room_for(symbol, Side::Buy, price);
-        let occupied = books.occupy(symbol, Side::Buy, price);
+    fn occupy(books: &mut Books<u32>, price: i64) -> Result<LevelId, NoRoom> {
+        let fits = books.has_room(0, Side::Buy, price);
+        let occupied = books.occupy(0, Side::Buy, price);
         assert_eq!(fits, occupied.is_ok(), "price {price}");
         books.check().unwrap();
         occupied
@@ -510,35 +507,17 @@ mod tests {
     #[test]
     fn without_a_page_left_only_prices_that_have_one_find_a_level() {
         let mut books = Books::new(1, 2, u32::MAX);
-        let first = occupy(&mut books, 0, 10).unwrap();
-        occupy(&mut books, 0, 100).unwrap();
-        assert_eq!(occupy(&mut books, 0, 200), Err(NoRoom));
-        let second = occupy(&mut books, 0, 11).unwrap();
+        let first = occupy(&mut books, 10).unwrap();
+        occupy(&mut books, 100).unwrap();
+        assert_eq!(occupy(&mut books, 200), Err(NoRoom));
+        let second = occupy(&mut books, 11).unwrap();
         assert_eq!(books.find(0, Side::Buy, 11), Some(second));
         assert_eq!(books.find(0, Side::Buy, 12), None);
         books.vacate(first);
-        assert_eq!(occupy(&mut books, 0, 200), Err(NoRoom));
+        assert_eq!(occupy(&mut books, 200), Err(NoRoom));
         books.vacate(second);
-        occupy(&mut books, 0, 200).unwrap();
+        occupy(&mut books, 200).unwrap();
         assert_eq!(books.best(0, Side::Buy).0, 200);
-    }
-
-    #[test]
-    fn a_symbol_finds_a_level_whatever_blocks_another_one_has_had() {
-        let mut books = Books::new(2, 10, u32::MAX);
-        let far: Vec<LevelId> = (0..10)
-            .map(|number| occupy(&mut books, 0, number * FAR).unwrap())
-            .collect();
-        assert_eq!(occupy(&mut books, 0, 10 * FAR), Err(NoRoom));
-        for level in far {
-            books.vacate(level);
-        }
-        let level = occupy(&mut books, 1, 7).unwrap();
-        assert_eq!(books.place(level), (1, Side::Buy, 7));
-        // Its other blocks are those of the other symbol.
-        assert_eq!(occupy(&mut books, 1, FAR), Err(NoRoom));
-        books.vacate(level);
-        occupy(&mut books, 1, FAR).unwrap();
     }
 
     #[test]

@@ -21,11 +21,12 @@ use order_flow::program;
 #[command(name = "order_book", version)]
 struct Cli {
     #[command(flatten)]
-    arguments: Arguments<OrderStores>,
+    arguments: Arguments,
 }
 
 fn main() -> ExitCode {
-    program::run(|Cli { arguments }: &Cli, out, err| {
-        cli::carry_out(arguments, || rounds::run(arguments, SYSTEM), out, err)
+    program::run(|Cli { arguments }: &Cli, out| {
+        let measure = || rounds::run::<OrderStores>(arguments, SYSTEM);
+        cli::carry_out::<OrderStores>(arguments, measure, out)
     })
 }

@@ -83,7 +83,7 @@ impl<S: Store, C: Clients<S>> Engine<S, C> {
     ) -> Result<(u32, Option<S::Link>), NoRoom> {
         let opposite = opposite(order.side);
         let (limit, rank) = (rank(order.price, opposite), rank(order.price, order.side));
-        if order.rests && !self.books.has_room(order.symbol, order.side, rank) {
+        if order.rests && !self.books.has_room(order.symbol, order.side, order.price) {
             return Err(NoRoom);
         }
         let mut open = order.quantity.get();

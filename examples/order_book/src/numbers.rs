@@ -56,6 +56,20 @@ pub struct Report {
     pub side: Side,
 }
 
+impl Report {
+    /// A report of a message about an order that there is not.
+    pub fn of_none(event: Event, number: u64, sequence: u64) -> Self {
+        Report {
+            event,
+            sequence,
+            number,
+            price: 0,
+            quantity: 0,
+            side: Side::Buy,
+        }
+    }
+}
+
 /// Takes the reports.
 pub trait Reports {
     /// Takes one.
@@ -183,7 +197,7 @@ impl<R: Reports, S: Store<Owner = u32>> Engine<S, Numbers<R>> {
         if self.clients.rests(number) {
             return Err(Refusal::NumberInUse);
         }
-        if order.rests && !self.books.has_room_for(0, terms.side, terms.price) {
+        if order.rests && !self.books.has_room(0, terms.side, terms.price) {
             return Err(Refusal::NoRoom);
         }
         self.clients.reports.push(terms.report(Event::Accepted));
@@ -197,14 +211,7 @@ impl<R: Reports, S: Store<Owner = u32>> Engine<S, Numbers<R>> {
     /// Cancels an order.
     #[inline(always)]
     pub fn cancel_order(&mut self, number: u64, sequence: u64) {
-        let mut report = Report {
-            event: Event::CancelRejected,
-            sequence,
-            number,
-            price: 0,
-            quantity: 0,
-            side: Side::Buy,
-        };
+        let mut report = Report::of_none(Event::CancelRejected, number, sequence);
         if let Some(link) = self.find(number) {
             let level = self.store.order(link).level;
             (_, report.side, report.price) = self.books.place(level);
@@ -224,12 +231,11 @@ impl<R: Reports, S: Store<Owner = u32>> Engine<S, Numbers<R>> {
             let level = self.store.order(link).level;
             (_, terms.side, _) = self.books.place(level);
             let order = incoming(&terms).ok()?;
-            let fits = self.books.has_room_for(0, terms.side, terms.price);
+            let fits = self.books.has_room(0, terms.side, terms.price);
             fits.then_some((link, order))
         });
         let Some((link, order)) = found else {
-            let mut report = terms.report(Event::ModifyRejected);
-            (report.price, report.quantity, report.side) = (0, 0, Side::Buy);
+            let report = Report::of_none(Event::ModifyRejected, terms.number, terms.sequence);
             return self.clients.reports.push(report);
         };
         self.remove(link);
@@ -259,7 +265,8 @@ impl<R: Reports, S: Store<Owner = u32>> Engine<S, Numbers<R>> {
 }
 
 impl Terms {
-    fn report(&self, event: Event) -> Report {
+    /// The report of an event of this order.
+    pub fn report(&self, event: Event) -> Report {
         Report {
             event,
             sequence: self.sequence,

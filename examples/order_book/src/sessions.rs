@@ -7,6 +7,7 @@
 
 use std::num::NonZeroU32;
 
+use engine_trial::stores::Subject;
 use order_flow::command::{Command, Kind, Refusal, Response};
 use order_flow::digest::Digest;
 use order_flow::message::Side;
@@ -130,22 +131,6 @@ impl<S: SessionStore> Engine<S> {
         }
     }
 
-    /// Carries out one command.
-    #[inline]
-    pub fn apply(&mut self, command: &Command) -> Response {
-        let done = match command.kind {
-            Kind::New => self.submit(command, command.symbol.into(), command.side),
-            Kind::Cancel => self.cancel(command),
-            Kind::Replace => self.replace(command),
-            Kind::Reduce => self.withdraw(command),
-            Kind::CancelAll => self.cancel_all(command),
-        };
-        done.unwrap_or_else(|refusal| {
-            self.clients.tape.refuse(refusal);
-            Response::Refused(refusal)
-        })
-    }
-
     /// The live order that a command names, if it is the session's.
     #[inline]
     fn own(&self, command: &Command) -> Result<S::Link, Refusal> {
@@ -209,7 +194,7 @@ impl<S: SessionStore> Engine<S> {
         let (price, _) = self.sound(command)?;
         let level = self.store.order(link).level;
         let (symbol, side, _) = self.books.place(level);
-        if !self.books.has_room_for(symbol, side, price) {
+        if !self.books.has_room(symbol, side, price) {
             return Err(Refusal::NoRoom);
         }
         self.remove(link);
@@ -245,8 +230,36 @@ impl<S: SessionStore> Engine<S> {
         self.books.symbols()
     }
 
-    /// The best prices of a symbol, and the shares at them.
-    pub fn top(&self, symbol: usize) -> Top {
+    /// The price of a level, in dollars × 10,000.
+    fn price(&self, level: LevelId) -> u32 {
+        self.books.place(level).2 as u32 * self.clients.tick
+    }
+}
+
+impl<S: SessionStore> Subject for Engine<S> {
+    const TRUSTS_IDS: bool = S::TRUSTS_IDS;
+    const ORDER_BYTES: usize = S::ORDER_BYTES;
+
+    fn open(extent: Extent, orders: usize, reserved: bool) -> Result<Self, Failure> {
+        Ok(Engine::new(opened(Room { orders, reserved })?, extent))
+    }
+
+    #[inline]
+    fn apply(&mut self, command: &Command) -> Response {
+        let done = match command.kind {
+            Kind::New => self.submit(command, command.symbol.into(), command.side),
+            Kind::Cancel => self.cancel(command),
+            Kind::Replace => self.replace(command),
+            Kind::Reduce => self.withdraw(command),
+            Kind::CancelAll => self.cancel_all(command),
+        };
+        done.unwrap_or_else(|refusal| {
+            self.clients.tape.refuse(refusal);
+            Response::Refused(refusal)
+        })
+    }
+
+    fn top(&self, symbol: usize) -> Top {
         let [(bid, bid_size), (ask, ask_size)] =
             [Side::Buy, Side::Sell].map(|side| match self.books.best(symbol, side).1 {
                 LevelId::NONE => (0, 0),
@@ -260,14 +273,15 @@ impl<S: SessionStore> Engine<S> {
         }
     }
 
-    /// The price of a level, in dollars × 10,000.
-    fn price(&self, level: LevelId) -> u32 {
-        self.books.place(level).2 as u32 * self.clients.tick
+    fn orders(&self) -> usize {
+        self.store.len()
     }
 
-    /// A hash of the tape and of every order that rests, in the order in which they trade:
-    /// the same for all stores.
-    pub fn digest(&self) -> u64 {
+    fn tape(&self) -> &Tape {
+        &self.clients.tape
+    }
+
+    fn digest(&self) -> u64 {
         let mut digest = Digest::new();
         digest.add(self.clients.tape.hash);
         for symbol in 0..self.symbols() {
@@ -291,13 +305,8 @@ impl<S: SessionStore> Engine<S> {
         digest.finish()
     }
 
-    /// Checks the invariants of the engine, and of the sessions.
-    ///
-    /// # Errors
-    ///
-    /// The first one that does not hold, in words.
-    pub fn check_all(&self) -> Result<(), String> {
-        self.check()?;
+    fn check(&self) -> Result<(), String> {
+        Engine::check(self)?;
         let mut owned = 0;
         for (session, &newest) in self.clients.newest.iter().enumerate() {
             let (mut newer, mut link) = (S::NONE, newest);

@@ -3,15 +3,17 @@
 //!
 //! | store | an id on the wire is | and leads to the order by |
 //! |---|---|---|
-//! | `Slab`, `BoundedSlab`, `slab` and a number | a slot and a number | the slot; the engine compares the number |
-//! | a pool by hand | a slot and a number | the slot; the engine compares the number |
+//! | `Slab`, `BoundedSlab`, `slab`, a pool by hand | a slot and a number | the slot, whose number is compared |
 //! | `KeySlab`, `BoundedKeySlab`, `slotmap` | the key | the key |
-//! | `slab` and a map | a number | the map |
-//!
-//! The package `engine_record` has some more.
+//! | `slab` or boxes, and a map | a number | the map |
+//! | `Pool` | a number | a table with an entry for each number given so far |
+//! | an array | a slot | the slot; late and forged ids are marked beforehand |
 
+mod box_map;
 mod by_hand;
+mod floor;
 mod keys;
+mod pool;
 mod slab_map;
 mod slab_number;
 mod slotmap;
@@ -22,9 +24,12 @@ use std::ops::{Deref, DerefMut};
 
 use ::flatslab::BuildError;
 
+pub use self::box_map::BoxMapStore;
 pub use self::by_hand::ByHandStore;
+pub use self::floor::FloorStore;
 pub use self::keys::{BoundedKeyStore, KeyStore};
-pub use self::slab_map::{SlabHashMapStore, SlabMap};
+pub use self::pool::PoolStore;
+pub use self::slab_map::{SlabHashMapStore, SlabMap, SlabMapStore};
 pub use self::slab_number::SlabNumberStore;
 pub use self::slotmap::SlotMapStore;
 pub use self::slots::{BoundedSlabStore, SlabStore};
@@ -57,14 +62,6 @@ pub trait Store: Sized {
     type Link: Copy + PartialEq + Debug;
     /// What the owner of an order keeps with it.
     type Owner: Copy;
-    /// A borrowed order.
-    type Ref<'a>: Deref<Target = Order<Self::Link, Self::Owner>>
-    where
-        Self: 'a;
-    /// A borrowed order to change.
-    type RefMut<'a>: DerefMut<Target = Order<Self::Link, Self::Owner>>
-    where
-        Self: 'a;
 
     /// The end of a list.
     const NONE: Self::Link;
@@ -90,9 +87,12 @@ pub trait Store: Sized {
     /// Removes an order and returns it.
     fn remove(&mut self, link: Self::Link) -> Order<Self::Link, Self::Owner>;
     /// The order of a link.
-    fn order(&self, link: Self::Link) -> Self::Ref<'_>;
+    fn order(&self, link: Self::Link) -> impl Deref<Target = Order<Self::Link, Self::Owner>>;
     /// The order of a link, to change.
-    fn order_mut(&mut self, link: Self::Link) -> Self::RefMut<'_>;
+    fn order_mut(
+        &mut self,
+        link: Self::Link,
+    ) -> impl DerefMut<Target = Order<Self::Link, Self::Owner>>;
     /// The id of an order, as on the wire.
     fn id(&self, link: Self::Link) -> u64;
     /// The live order of an id.

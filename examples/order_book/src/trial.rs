@@ -1,38 +1,22 @@
-//! The engine and its stores, as they are checked and timed.
+//! The engine on each of its stores, as they are checked and timed.
 
-use engine_trial::stores::{Job, Snapshots, StoreKind, Stores, Subject};
+use engine_trial::stores::{Engines, Job, Snapshots, StoreKind};
 use flatslab::KeySlab;
-use order_flow::command::{Command, Response};
 use order_flow::program::Failure;
-use order_flow::tape::Tape;
-use order_flow::top::Top;
-use order_flow::traffic::Extent;
 
 use crate::matching::Engine;
 use crate::restart;
-use crate::sessions::opened;
 use crate::store::{
-    BoundedKeyStore, BoundedSlabStore, ByHandStore, KeyStore, Room, SessionStore, SlabHashMapStore,
-    SlabNumberStore, SlabStore, SlotMapStore,
+    BoundedKeyStore, BoundedSlabStore, BoxMapStore, ByHandStore, FloorStore, KeyStore, PoolStore,
+    SlabHashMapStore, SlabMapStore, SlabNumberStore, SlabStore, SlotMapStore,
 };
 
-/// The stores of this package.
+/// The engine on each store.
 #[derive(Clone, Copy, Debug)]
 pub struct OrderStores;
 
-impl Stores for OrderStores {
+impl Engines for OrderStores {
     type Restarted = Engine<KeyStore>;
-    const ALL: &'static [StoreKind] = &[
-        StoreKind::Slab,
-        StoreKind::BoundedSlab,
-        StoreKind::KeySlab,
-        StoreKind::ByHand,
-        StoreKind::SlabNumber,
-        StoreKind::Slotmap,
-        StoreKind::SlabHashmap,
-        StoreKind::BoundedKeySlab,
-    ];
-
     fn with<J: Job>(store: StoreKind, job: J) -> J::Result {
         match store {
             StoreKind::Slab => job.run::<Engine<SlabStore>>(),
@@ -43,42 +27,11 @@ impl Stores for OrderStores {
             StoreKind::Slotmap => job.run::<Engine<SlotMapStore>>(),
             StoreKind::SlabHashmap => job.run::<Engine<SlabHashMapStore>>(),
             StoreKind::BoundedKeySlab => job.run::<Engine<BoundedKeyStore>>(),
-            other => panic!("this package has no store `{}`", other.name()),
+            StoreKind::Pool => job.run::<Engine<PoolStore>>(),
+            StoreKind::SlabMap => job.run::<Engine<SlabMapStore>>(),
+            StoreKind::BoxMap => job.run::<Engine<BoxMapStore>>(),
+            StoreKind::Floor => job.run::<Engine<FloorStore>>(),
         }
-    }
-}
-
-impl<S: SessionStore> Subject for Engine<S> {
-    const TRUSTS_IDS: bool = S::TRUSTS_IDS;
-    const ORDER_BYTES: usize = S::ORDER_BYTES;
-
-    fn open(extent: Extent, orders: usize, reserved: bool) -> Result<Self, Failure> {
-        Ok(Engine::new(opened(Room { orders, reserved })?, extent))
-    }
-
-    #[inline]
-    fn apply(&mut self, command: &Command) -> Response {
-        Engine::apply(self, command)
-    }
-
-    fn top(&self, symbol: usize) -> Top {
-        Engine::top(self, symbol)
-    }
-
-    fn orders(&self) -> usize {
-        self.store.len()
-    }
-
-    fn tape(&self) -> &Tape {
-        &self.clients.tape
-    }
-
-    fn digest(&self) -> u64 {
-        Engine::digest(self)
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.check_all()
     }
 }
 

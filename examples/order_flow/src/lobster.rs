@@ -1,41 +1,23 @@
-//! The parser of LOBSTER message files: six columns, no header.
+//! The messages of LOBSTER files: rows of six columns, without a header.
 //!
-//! Every message is checked here, once: sizes and prices of visible orders are at
-//! least 1 and fit 32 bits. The book relies on that. Parsing ends at the first
-//! malformed row and reports its line and column.
+//! Every message is checked here, once: sizes and prices of visible orders are at least 1. The book
+//! relies on that. Parsing ends at the first bad row, and says which it is and why.
 
-use std::fmt;
-use std::ops::RangeInclusive;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::message::{Kind, Message, Side};
-
-/// Where the text is malformed, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseError {
-    /// Counted from 1.
-    pub line: usize,
-    /// The character at which the malformed field begins, counted from 1.
-    pub column: usize,
-    /// Why it is malformed.
-    pub reason: String,
-}
-
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.line, self.column, self.reason)
-    }
-}
 
 /// Reads at most `limit` messages of a file. Rows past the limit are not parsed.
 ///
 /// # Errors
 ///
-/// One line that names the file, and the line and column if it is malformed.
+/// One line that names the file, and the row if one is bad.
 pub fn read(path: &Path, limit: Option<u64>) -> Result<Vec<Message>, String> {
     let limit = limit.map_or(usize::MAX, |limit| limit as usize);
-    let text = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    parse(&text, limit).map_err(|error| format!("{}:{error}", path.display()))
+    let file = File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    parse(file, limit).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Reads the recorded hour that tests compare with: LOBSTER's public sample of AAPL, 2012-06-21
@@ -53,184 +35,178 @@ pub fn hour() -> Option<Vec<Message>> {
     Some(read(&path, None).unwrap_or_else(|reason| panic!("{reason}")))
 }
 
+/// Time, type, order id, size, price and direction.
+type Row = (f64, u8, i128, i64, i64, i8);
+
 /// Returns messages as the rows of a file, all at time 0.
 pub fn rows(messages: &[Message]) -> String {
-    let row = |message: &Message| {
-        let &Message {
-            id,
-            price,
-            size,
-            kind,
-            side,
-        } = message;
-        let direction = match side {
-            Side::Buy => 1,
-            Side::Sell => -1,
-        };
-        format!("0,{},{id},{size},{price},{direction}\n", kind as u8 + 1)
+    let row = |it: &Message| {
+        let (kind, direction) = (it.kind as u8 + 1, if it.side == Side::Buy { 1 } else { -1 });
+        let Message {
+            id, size, price, ..
+        } = it;
+        format!("0,{kind},{id},{size},{price},{direction}\n")
     };
     messages.iter().map(row).collect()
 }
 
 /// Parses the text of a file.
-///
-/// # Errors
-///
-/// The first malformed row, or a text without rows.
-pub fn parse(text: &[u8], limit: usize) -> Result<Vec<Message>, ParseError> {
+fn parse(text: impl Read, limit: usize) -> Result<Vec<Message>, String> {
+    let mut reader = csv::ReaderBuilder::new();
+    let mut reader = reader.has_headers(false).flexible(true).from_reader(text);
     let mut messages = Vec::new();
-    let text = text.strip_suffix(b"\n").unwrap_or(text);
-    if text.is_empty() {
-        let reason = "the file holds no messages".to_owned();
-        return Err(ParseError {
-            line: 1,
-            column: 1,
-            reason,
-        });
+    for record in reader.records().take(limit) {
+        let record = record.map_err(|error| error.to_string())?;
+        let message = match record.len() {
+            6 => message(
+                record
+                    .deserialize(None)
+                    .map_err(|error| error.to_string())?,
+            ),
+            columns => Err(format!("{columns} columns instead of 6")),
+        };
+        let line = record.position().map_or(0, csv::Position::line);
+        messages.push(message.map_err(|reason| format!("line {line}: {reason}"))?);
     }
-    for (index, bytes) in text.split(|&byte| byte == b'\n').enumerate().take(limit) {
-        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-        let message = row(bytes).map_err(|(column, reason)| ParseError {
-            line: index + 1,
-            column,
-            reason,
-        })?;
-        messages.push(message);
-    }
-    Ok(messages)
-}
-
-/// A column and why it is malformed.
-type Fault = (usize, String);
-
-/// One field of a row.
-#[derive(Clone, Copy)]
-struct Field<'a> {
-    name: &'static str,
-    text: &'a str,
-    /// As [`ParseError::column`].
-    column: usize,
-}
-
-impl Field<'_> {
-    fn fault(&self, reason: impl fmt::Display) -> Fault {
-        (
-            self.column,
-            format!("{} {:?} {reason}", self.name, self.text),
-        )
-    }
-
-    /// A whole number within bounds.
-    fn number(&self, bounds: RangeInclusive<i128>) -> Result<i128, Fault> {
-        let digits = self.text.strip_prefix('-').unwrap_or(self.text);
-        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(self.fault("is not a whole number"));
-        }
-        // Of digits alone, only too many fail to parse.
-        match self.text.parse() {
-            Ok(number) if bounds.contains(&number) => Ok(number),
-            _ => Err(self.fault(format_args!(
-                "is not from {} to {}",
-                bounds.start(),
-                bounds.end()
-            ))),
-        }
-    }
-
-    /// Seconds, with or without a fraction. The value is not used.
-    fn check_time(&self) -> Result<(), Fault> {
-        let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        let (seconds, fraction) = self.text.split_once('.').unwrap_or((self.text, "0"));
-        if all_digits(seconds) && all_digits(fraction) {
-            Ok(())
-        } else {
-            Err(self.fault("is not a number of seconds"))
-        }
+    match messages.is_empty() {
+        true => Err("the file holds no messages".to_owned()),
+        false => Ok(messages),
     }
 }
 
-const NAMES: [&str; 6] = ["time", "type", "order id", "size", "price", "direction"];
-
-/// Parses one line without its end.
-fn row(bytes: &[u8]) -> Result<Message, Fault> {
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
-        (
-            valid.chars().count() + 1,
-            "the text is not UTF-8".to_owned(),
-        )
-    })?;
-    if text.is_empty() {
-        return Err((1, "the line is empty".to_owned()));
-    }
-    let [time, kind, id, size, price, direction] = fields(text)?;
-
-    time.check_time()?;
-    let kind = match kind.number(1..=7)? {
+/// The message of a row.
+fn message((_, kind, id, size, price, direction): Row) -> Result<Message, String> {
+    let kind = match kind {
         1 => Kind::Add,
         2 => Kind::Cancel,
         3 => Kind::Delete,
         4 => Kind::Execute,
         5 => Kind::Hidden,
         6 => Kind::Cross,
-        _ => Kind::Halt,
+        7 => Kind::Halt,
+        _ => return Err(format!("type {kind} is not from 1 to 7")),
     };
-    // Auctions and halts have 0 or -1 in unused columns; the price of a halt is a
-    // code.
-    let about_order = !matches!(kind, Kind::Cross | Kind::Halt);
-    let (id_bounds, bounds) = if about_order {
-        (0..=i128::from(u64::MAX), 1..=i128::from(u32::MAX))
-    } else {
-        let any = i128::from(i64::MIN)..=i128::from(i64::MAX);
-        (any.clone(), any)
+    let side = match direction {
+        1 => Side::Buy,
+        -1 => Side::Sell,
+        _ => return Err(format!("direction {direction} is neither 1 nor -1")),
     };
-    let id = id.number(id_bounds)?;
-    let size = size.number(bounds.clone())?;
-    let price = price.number(bounds)?;
-    let side = match direction.text {
-        "1" => Side::Buy,
-        "-1" => Side::Sell,
-        _ => return Err(direction.fault("is neither 1 nor -1")),
-    };
-    let (id, size, price) = if about_order {
-        (id as u64, size as u32, price as u32)
-    } else {
-        (0, 0, 0)
-    };
+    // Auctions and halts have 0 or -1 in unused columns; the price of a halt is a code.
+    if matches!(kind, Kind::Cross | Kind::Halt) {
+        let (id, size, price) = (0, 0, 0);
+        return Ok(Message {
+            id,
+            price,
+            size,
+            kind,
+            side,
+        });
+    }
+    let is_whole = |number: i64| u32::try_from(number).ok().filter(|&number| number > 0);
     Ok(Message {
-        id,
-        price,
-        size,
+        id: u64::try_from(id).map_err(|_| format!("order id {id} does not fit 64 bits"))?,
+        price: is_whole(price).ok_or(format!("price {price} is not from 1 to {}", u32::MAX))?,
+        size: is_whole(size).ok_or(format!("size {size} is not from 1 to {}", u32::MAX))?,
         kind,
         side,
     })
 }
 
-/// Splits a line at its commas.
-fn fields(text: &str) -> Result<[Field<'_>; 6], Fault> {
-    let mut fields = NAMES.map(|name| Field {
-        name,
-        text: "",
-        column: 0,
-    });
-    let (mut count, mut column) = (0, 1);
-    for part in text.split(',') {
-        match fields.get_mut(count) {
-            Some(field) => (field.text, field.column) = (part, column),
-            None => {
-                let found = text.split(',').count();
-                return Err((column, format!("expected 6 columns, found {found}")));
-            }
-        }
-        count += 1;
-        column += part.chars().count() + 1;
-    }
-    if count < NAMES.len() {
-        // One past the last character, where the next field is missing.
-        return Err((column - 1, format!("expected 6 columns, found {count}")));
-    }
-    Ok(fields)
-}
-
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::flow::Flow;
+
+    const ROW: &str = "34200.5,1,7,18,5853300,1";
+
+    fn parsed(text: &str) -> Result<Vec<Message>, String> {
+        parse(text.as_bytes(), usize::MAX)
+    }
+
+    #[test]
+    fn a_row_becomes_a_message() {
+        let wanted = Message {
+            id: 7,
+            price: 5_853_300,
+            size: 18,
+            kind: Kind::Add,
+            side: Side::Buy,
+        };
+        for text in [ROW.to_owned(), format!("{ROW}\n"), format!("{ROW}\r\n")] {
+            assert_eq!(parsed(&text), Ok(vec![wanted]), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn rows_are_parsed_as_the_messages_they_were() {
+        let mut messages: Vec<_> = Flow::new(1).take(2_000).collect();
+        for kind in [Kind::Hidden, Kind::Cross, Kind::Halt] {
+            let (id, price, size, side) = match kind {
+                Kind::Hidden => (u64::MAX, u32::MAX, u32::MAX, Side::Sell),
+                _ => (0, 0, 0, Side::Sell),
+            };
+            messages.push(Message {
+                id,
+                price,
+                size,
+                kind,
+                side,
+            });
+        }
+        assert_eq!(parsed(&rows(&messages)), Ok(messages));
+    }
+
+    #[test]
+    fn halts_carry_codes_instead_of_prices() {
+        for price in [-1, 0, 1] {
+            let messages = parsed(&format!("34200.1,7,-1,0,{price},-1")).unwrap();
+            assert_eq!(messages[0].kind, Kind::Halt);
+        }
+    }
+
+    #[test]
+    fn rows_past_the_limit_are_not_parsed() {
+        let text = format!("{ROW}\n{ROW}\nnonsense\n");
+        assert_eq!(parse(text.as_bytes(), 2).unwrap().len(), 2);
+        assert!(parse(text.as_bytes(), 3).is_err());
+    }
+
+    #[test]
+    fn a_bad_row_is_named_and_why() {
+        for (row, reason) in [
+            ("1,1,7,18,100", "5 columns"),
+            ("1,1,7,18,100,1,9", "7 columns"),
+            ("Time,Type,ID,Size,Price,Direction", "field 0"),
+            ("1,0,7,18,100,1", "type 0 is not from 1 to 7"),
+            ("1,8,7,18,100,1", "type 8 is not from 1 to 7"),
+            ("1,add,7,18,100,1", "field 1"),
+            ("1,1,-7,18,100,1", "order id -7"),
+            ("1,1,18446744073709551616,18,100,1", "does not fit 64 bits"),
+            ("1,1,7,1.5,100,1", "field 3"),
+            ("1,1,7,0,100,1", "size 0 is not from 1 to"),
+            ("1,4,7,-3,100,1", "size -3"),
+            (
+                "1,1,7,4294967296,100,1",
+                "size 4294967296 is not from 1 to 4294967295",
+            ),
+            ("1,3,7,18,0,1", "price 0 is not from 1 to"),
+            ("1,1,7,18,4294967296,1", "price 4294967296"),
+            ("1,1,7,18,,1", "field 4"),
+            ("1,1,7, 18,100,1", "field 3"),
+            ("1,1,7,18,100,0", "direction 0 is neither 1 nor -1"),
+        ] {
+            let error = parsed(&format!("{ROW}\n{row}\n{ROW}\n")).unwrap_err();
+            let has_line = error.contains("line 2: ") || error.contains("line: 2,");
+            assert!(has_line && error.contains(reason), "{row}: {error}");
+        }
+        let text = b"1,1,7,\xff,100,1";
+        assert!(parse(&text[..], 1).unwrap_err().contains("UTF-8"));
+    }
+
+    #[test]
+    fn a_file_without_rows_is_refused() {
+        for text in ["", "\n"] {
+            assert_eq!(parsed(text).unwrap_err(), "the file holds no messages");
+        }
+    }
+}

@@ -12,14 +12,17 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use crate::command::{Command, Kind};
-use crate::flow::Random;
-use crate::message::Side;
+use crate::flow::{Flow, Random};
+use crate::message::{Message, Side};
 use crate::script::{Script, Step};
 
 /// Of so many commands after the start, one ends a session.
 const COMMANDS_TO_A_SESSION: u64 = 20_000;
 /// Of so many, one is about another session's order, and one about none.
 const COMMANDS_TO_A_FORGERY: u64 = 2_000;
+/// Steps of a generated script more than a symbol plays on average: symbols are drawn at random, and
+/// none is to run out.
+const SPARE_STEPS: usize = 100;
 /// A latecomer is about one of the last orders that ended, of so many.
 const RECENT: usize = 4_096;
 
@@ -108,6 +111,16 @@ impl Traffic {
         let mut play = Play::new(script, market);
         while play.step(0) {}
         play.traffic
+    }
+
+    /// The commands of this market, each of whose symbols plays generated messages: the first
+    /// `opening` ones and `resting` orders far from the best price fill the books.
+    pub fn generated(market: Market, opening: usize, resting: usize) -> Self {
+        let of_each = market.commands * 3 / 2 / market.symbols + SPARE_STEPS;
+        let opening = opening + resting;
+        let flow = Flow::new(market.seed).with_resting(resting);
+        let messages: Vec<Message> = flow.take(opening + of_each).collect();
+        Self::new(&Script::after(opening, &messages), market)
     }
 
     /// The commands of this market.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Message, Naive, Plays, buy, cancel, modify, sell, take_asks, take_bids};
+use common::{Message, Naive, Plays, message};
 use flatslab_engine::*;
 use order_flow::message::Side::{Buy, Sell};
 
@@ -60,31 +60,21 @@ fn send(sequence: u64, message: &Message) {
     // SAFETY: called by this thread alone, after `engine_init`, with valid pointers.
     unsafe {
         match *message {
-            Message::New {
-                number,
-                side,
-                quantity,
-                price,
-                rests,
-            } => engine_on_new_order(&NewOrder {
-                number,
+            Message::New(terms) => engine_on_new_order(&NewOrder {
+                number: terms.number,
                 sequence,
-                price,
-                quantity,
-                side: side as u8,
-                immediate_or_cancel: u8::from(!rests),
+                price: terms.price,
+                quantity: terms.quantity,
+                side: terms.side as u8,
+                immediate_or_cancel: u8::from(!terms.rests),
                 reserved: [0; 2],
             }),
             Message::Cancel(number) => engine_on_cancel(&Cancel { number, sequence }),
-            Message::Modify {
-                number,
-                quantity,
-                price,
-            } => engine_on_modify(&Modify {
-                number,
+            Message::Modify(terms) => engine_on_modify(&Modify {
+                number: terms.number,
                 sequence,
-                price,
-                quantity,
+                price: terms.price,
+                quantity: terms.quantity,
                 side: 0,
                 reserved: [0; 3],
             }),
@@ -97,18 +87,9 @@ fn reports_and_queries_are_those_of_the_naive_engine() {
     let transport = transport();
     let handle = (transport.create)(1 << 10);
     let mut naive = Naive::default();
-    let script = [
-        buy(1, 10, 100),
-        buy(2, 5, 101),
-        sell(3, 4, 103),
-        take_bids(4, 12, 100),
-        cancel(2),
-        modify(1, 7, 103),
-        modify(1, 7, 99),
-        take_asks(5, 9, i64::MAX - 1),
-        sell(6, 1, -5),
-        cancel(77),
-    ];
+    let script = "buy 1 10@100, buy 2 5@101, sell 3 4@103, hit 4 12@100, cancel 2, modify 1 7@103, \
+                  modify 1 7@99, lift 5 9@9223372036854775806, sell 6 1@-5, cancel 77";
+    let script: Vec<Message> = script.split(',').map(message).collect();
     // SAFETY: as the benchmark does: one thread, valid pointers, the queue lives as long as the
     // engine.
     let reports = unsafe {

@@ -33,7 +33,7 @@ fn read(path: &Path) -> Vec<(u64, Message)> {
         };
         let message = match record[0] {
             0 => common::new(number, side, quantity, price, record[2] == 0),
-            1 => common::cancel(number),
+            1 => Message::Cancel(number),
             _ => common::modify(number, quantity, price),
         };
         (word(record, 8), message)

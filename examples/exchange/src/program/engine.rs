@@ -3,29 +3,22 @@
 
 use std::sync::mpsc;
 
+use engine_trial::stores::Subject;
 use order_book::matching::Engine;
-use order_flow::command::Response;
 use order_flow::digest::Digest;
 use order_flow::top::Top;
 use zerocopy::{IntoBytes, TryFromBytes};
 
-use super::parts::{self, BoundedSlab, Consumer, Orders, Producer, Publisher, SendReports};
+use super::parts::{self, Consumer, Orders, Outbox, Producer, Publisher, SendReports};
 use super::{UNDER_WAY, next, wait_for};
-use crate::frame::{Entry, Frame, Quote};
-
-/// What the engine says of one command.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Report {
-    pub(super) number: u64,
-    pub(super) response: Response,
-}
+use crate::frame::{Entry, Frame, Quote, Report};
 
 pub(super) struct Desk {
     pub(super) engine: Engine<Orders>,
     pub(super) commands: Consumer,
     pub(super) log: Producer,
     pub(super) market: Publisher,
-    pub(super) reports: SendReports<Report>,
+    pub(super) reports: SendReports,
     /// The command before which the standby gets a snapshot.
     pub(super) snapshot_at: u64,
     pub(super) snapshots: mpsc::Sender<Vec<u8>>,
@@ -45,8 +38,7 @@ impl Desk {
     // `benches/exchange_profile.sh` looks for it.
     #[inline(never)]
     pub(super) fn run(mut self) -> Closed {
-        // Reports belong to this thread; the gateway reads them where they are.
-        let slab = BoundedSlab::with_capacity(UNDER_WAY);
+        let outbox = Outbox::new(UNDER_WAY);
         let mut tops = vec![Top::default(); self.engine.symbols()];
         let (mut answers, mut published) = (Digest::new(), 0);
         let decode = |bytes: &[u8]| Frame::try_read_from_bytes(bytes).expect("the gateway's own");
@@ -71,17 +63,10 @@ impl Desk {
                 debug_assert!(pushed.is_ok(), "the reader keeps no frame");
                 published += 1;
             }
-            // Two come back for each one that goes out, so there is always room for what is
-            // under way, and no command pays for many.
-            slab.reclaim_some(2);
-            let slot = slab.insert(Report { number, response });
-            let slot = slot.expect("there is room for all that are under way");
-            let sent = self.reports.push(slot.into_send());
-            assert!(sent.is_ok(), "there is room for all that are under way");
+            outbox.send(Report { number, response }, &mut self.reports);
         }
         self.market.close();
-        slab.reclaim();
-        assert!(slab.is_empty(), "the gateway has given all reports back");
+        outbox.close();
         Closed {
             engine: self.engine,
             answers,

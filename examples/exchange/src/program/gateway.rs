@@ -6,11 +6,10 @@ use hdrhistogram::Histogram;
 use order_flow::digest::Digest;
 use zerocopy::IntoBytes;
 
-use super::engine::Report;
-use super::parts::{Arena, ArenaVec, Producer, ReceiveReports, SendSlot};
+use super::parts::{Batches, Producer, ReceiveReports};
 use super::wait_for;
 use crate::clients::Received;
-use crate::frame::{BadFrame, Frame};
+use crate::frame::{BadFrame, Frame, Report};
 
 /// Frames that are decoded at once.
 const BATCH: usize = 64;
@@ -27,10 +26,9 @@ pub(super) enum Pace {
 pub(super) struct Gateway<'a> {
     pub(super) clients: std::slice::Iter<'a, Received>,
     pub(super) symbols: u32,
-    /// For what is decoded; empty again after each batch.
-    pub(super) arena: Arena,
+    pub(super) batches: Batches,
     pub(super) commands: Producer,
-    pub(super) reports: ReceiveReports<Report>,
+    pub(super) reports: ReceiveReports,
     /// When each command that is under way came, by its number.
     pub(super) came: Vec<Instant>,
     pub(super) sent: u64,
@@ -69,8 +67,7 @@ impl Gateway<'_> {
 
     /// Decodes so many commands, and passes them on.
     fn accept(&mut self, most: usize, came: impl Fn(u64) -> Instant) {
-        self.arena.scope(|scope| {
-            let mut batch = ArenaVec::new_in(&scope);
+        self.batches.batch(|batch| {
             while batch.len() < most {
                 let Some(received) = self.clients.next() else {
                     break;
@@ -91,17 +88,14 @@ impl Gateway<'_> {
         });
     }
 
-    /// Takes the reports there are, and gives their memory back to the engine.
+    /// Takes the reports there are.
     fn collect(&mut self, latency: &mut Histogram<u64>) {
-        while let Ok(report) = self.reports.pop() {
-            let Report { number, response } = *report;
+        while let Some(Report { number, response }) = self.reports.next() {
             assert_eq!(number, self.reported, "reports come in order");
             let came = self.came[number as usize % self.came.len()];
             latency.saturating_record(came.elapsed().as_nanos() as u64);
             self.answers.add(response.to_word());
             self.reported += 1;
-            let retired = SendSlot::retire(report);
-            assert!(retired.is_ok(), "the engine ends after the gateway");
         }
     }
 }

@@ -24,6 +24,7 @@ use std::thread;
 use std::time::Instant;
 
 use engine_trial::measure::{Latency, histogram};
+use engine_trial::stores::Subject;
 use engine_trial::wire;
 use order_book::matching::Engine;
 use order_flow::digest::Digest;
@@ -32,7 +33,7 @@ use order_flow::traffic::Traffic;
 
 use self::engine::Desk;
 use self::gateway::{Gateway, Pace};
-use super::parts::{self, Arena, Consumer, Orders, SpscRing};
+use super::parts::{self, Batches, Consumer, Orders};
 use crate::allocations;
 use crate::cli::Load;
 use crate::clients;
@@ -57,8 +58,8 @@ pub(crate) fn run(load: &Load) -> Result<Outcome, Failure> {
     let (received, bad) = clients::all(&wire);
     drop(wire);
 
-    let (to_engine, at_engine) = SpscRing::with_capacity(UNDER_WAY, size_of::<Frame>()).split();
-    let (log, mut at_standby) = SpscRing::with_capacity(4 * UNDER_WAY, size_of::<Entry>()).split();
+    let (to_engine, at_engine) = parts::queue(UNDER_WAY, size_of::<Frame>());
+    let (log, mut at_standby) = parts::queue(4 * UNDER_WAY, size_of::<Entry>());
     let (market, mut quotes) = parts::market(QUOTES, size_of::<Quote>());
     let (reports, at_gateway) = parts::reports(UNDER_WAY);
     let (snapshots, taken) = mpsc::channel();
@@ -74,7 +75,7 @@ pub(crate) fn run(load: &Load) -> Result<Outcome, Failure> {
     let mut gateway = Gateway {
         clients: received.iter(),
         symbols: load.symbols,
-        arena: Arena::with_capacity(1 << 16),
+        batches: Batches::new(),
         commands: to_engine,
         reports: at_gateway,
         came: vec![Instant::now(); UNDER_WAY],

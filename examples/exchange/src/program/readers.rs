@@ -3,6 +3,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
+use engine_trial::stores::Subject;
 use order_book::matching::Engine;
 use order_flow::program::Failure;
 use order_flow::traffic::Extent;
@@ -72,7 +73,6 @@ pub(super) fn follow(
 mod tests {
     use zerocopy::IntoBytes;
 
-    use super::super::parts::SpscRing;
     use super::super::wait_for;
     use super::*;
     use crate::frame::Frame;
@@ -89,7 +89,7 @@ mod tests {
     /// Follows a log of a hundred cancels of no order, all logged with another answer, in a ring that
     /// has room for two of them.
     fn follow_wrong(snapshot: Vec<u8>) -> Result<Engine<Orders>, Failure> {
-        let (mut log, mut at_standby) = SpscRing::with_capacity(2, size_of::<Entry>()).split();
+        let (mut log, mut at_standby) = parts::queue(2, size_of::<Entry>());
         let engine = std::thread::spawn(move || {
             for number in 0..100 {
                 let command = Command {

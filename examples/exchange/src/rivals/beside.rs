@@ -5,12 +5,11 @@ use std::path::Path;
 use std::process::Command;
 
 use clap::ValueEnum;
-use order_flow::program::Failure;
 use order_flow::program::table::{grouped, write_columns};
+use order_flow::program::{self, Failure};
 use serde::Serialize;
 
 use super::{Arguments, Kind};
-use crate::cli::Load;
 use crate::outcome::Outcome;
 
 /// The file that `--record` writes.
@@ -45,7 +44,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Beside, Failure> {
     for round in 0..arguments.rounds as usize {
         for turn in 0..kinds.len() {
             let index = (turn + round) % kinds.len();
-            outcomes[index].push(child(&arguments.load, kinds[index])?);
+            outcomes[index].push(child(kinds[index])?);
         }
     }
     let first = outcomes[0][0].clone();
@@ -68,26 +67,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<Beside, Failure> {
             .collect(),
     };
     if arguments.record {
-        let failed = |error: std::io::Error| Failure::file(Path::new(RECORD), &error);
-        let json = serde_json::to_string(&beside).map_err(|error| failed(error.into()))?;
-        std::fs::write(RECORD, json + "\n").map_err(failed)?;
+        program::record(Path::new(RECORD), &beside)?;
     }
     Ok(beside)
 }
 
-/// Runs one kind in a process of its own.
-fn child(load: &Load, kind: Kind) -> Result<Outcome, Failure> {
+/// Runs one kind in a process of its own, with the arguments of this one.
+fn child(kind: Kind) -> Result<Outcome, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::Run(format!("{kind:?}: {error}"));
     let value = kind.to_possible_value().expect("none is hidden");
     let program = std::env::current_exe().map_err(|error| failed(&error))?;
     let mut command = Command::new(program);
-    command.args(["rivals", "--child", value.get_name()]);
-    command.args(["--symbols", &load.symbols.to_string()]);
-    command.args(["--commands", &load.commands.to_string()]);
-    command.args(["--seed", &load.seed.to_string()]);
-    if let Some(slow) = load.slow {
-        command.args(["--slow", &slow.to_string()]);
-    }
+    command.args(std::env::args_os().skip(1));
+    command.args(["--child", value.get_name()]);
     let output = command.output().map_err(|error| failed(&error))?;
     if !output.status.success() {
         return Err(failed(&String::from_utf8_lossy(&output.stderr).trim_end()));

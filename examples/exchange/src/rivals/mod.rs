@@ -6,20 +6,17 @@
 //! | `recycled/` | `rtrb`, `Vec`s that come back, `slab` and a number |
 //! | `boxed/`, `boxed_mimalloc/` | boxes in channels, `slab` and a map; the boxes from mimalloc |
 //! | `beside.rs` | all of them in turns, each in a process of its own |
-//! | `queues.rs`, `reports.rs` | what both have of queues, market data on them, and reports |
+//! | `common.rs` | what is alike in them: market data on a queue, a standby without snapshots |
 
 mod beside;
 mod boxed;
 mod boxed_mimalloc;
-mod queues;
 mod recycled;
-mod reports;
 
 use std::io::Write;
-use std::process::ExitCode;
 
 use clap::{Args, ValueEnum, value_parser};
-use order_flow::program::{Failure, written};
+use order_flow::program::Failure;
 
 use crate::cli::Load;
 use crate::outcome::Outcome;
@@ -69,15 +66,13 @@ impl Kind {
 /// # Errors
 ///
 /// [`Failure`], if one cannot run, or they trade differently.
-pub(crate) fn run(
-    arguments: &Arguments,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> Result<ExitCode, Failure> {
-    let told = match arguments.child {
-        Some(kind) => serde_json::to_writer(&mut *out, &kind.run(&arguments.load)?)
-            .map_err(std::io::Error::from),
-        None => beside::run(arguments)?.write(out),
-    };
-    Ok(written(told.and_then(|()| out.flush()), err))
+pub(crate) fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    match arguments.child {
+        Some(kind) => {
+            let outcome = kind.run(&arguments.load)?;
+            serde_json::to_writer(out, &outcome).map_err(std::io::Error::from)?;
+        }
+        None => beside::run(arguments)?.write(out)?,
+    }
+    Ok(())
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::store::{
-    BoundedStore, BoxStore, FloorStore, GrowableStore, KeyStore, PoolStore, SlabCrateStore,
+    BoundedStore, BoxStore, FloorStore, GrowableStore, KeyStore, PoolStore, SlabCrateStore, SlabKey,
 };
 use crate::variant::PageKind;
 
@@ -15,7 +15,7 @@ impl<S: Store> Market<S> {
     /// Empty books for `symbols` symbols, on default pages.
     fn new(store: S, symbols: u32) -> Self {
         let memory = PageAllocator::try_new(PageKind::Default.pages());
-        Market::with_memory(store, symbols, &memory.unwrap())
+        Market::with_memory(store, symbols, &memory.unwrap(), Pages::new())
     }
 }
 
@@ -143,7 +143,7 @@ fn replay(
     messages: &[Message],
 ) -> (Vec<Top>, Vec<(u32, u64, u32)>, u64) {
     let memory = PageAllocator::try_new(pages.pages()).unwrap();
-    let mut market = Market::with_memory(store, SYMBOLS, &memory);
+    let mut market = Market::with_memory(store, SYMBOLS, &memory, pages.pages());
     let mut tops = Vec::new();
     for message in messages {
         for symbol in 0..SYMBOLS {
@@ -199,10 +199,8 @@ fn reserved_books_take_no_more_memory() {
     let (orders, levels) = (stats.peak_live_orders, stats.peak_levels);
     market.try_reserve(orders, levels).unwrap();
     let sizes = |market: &Market<SlabCrateStore>| {
-        let book = &market.books[0];
-        let (bids, asks) = (&book.bids.sorted, &book.asks.sorted);
-        let ids = book.ids.allocation_size();
-        [ids, bids.capacity(), asks.capacity()]
+        let ids = market.books[0].ids.allocation_size();
+        [ids, market.nodes.leaves().capacity()]
     };
     let before = sizes(&market);
     for message in &messages {
@@ -319,17 +317,23 @@ fn market_of_two() -> Market<SlabCrateStore> {
 #[test]
 fn check_finds_each_kind_of_damage() {
     type Damage = fn(&mut Market<SlabCrateStore>);
+    fn bid(market: &mut Market<SlabCrateStore>, damage: fn(&mut Level<SlabKey>)) {
+        let bids = market.books[0].bids;
+        damage(bids.get_mut(&mut market.nodes, &500).unwrap());
+    }
     let damages: [(&str, Damage); 5] = [
         ("(B1)", |market| {
-            market.books[0].bids.sorted[0].last = Link::NONE
+            bid(market, |level| level.last = Link::NONE)
         }),
-        ("(B1)", |market| market.books[0].bids.sorted.clear()),
-        ("(B2)", |market| market.books[0].bids.sorted[0].total += 1),
-        ("(B3)", |market| {
-            let level = market.books[0].bids.sorted[0].clone();
-            market.books[0].bids.sorted.push(level);
+        ("(B1)", |market| {
+            market.books[0].bids.clear(&mut market.nodes);
         }),
-        ("(B5)", |market| market.books[0].bids.sorted[0].price += 1),
+        ("(B2)", |market| bid(market, |level| level.total += 1)),
+        ("(B3)", |market| bid(market, |level| level.price += 1)),
+        ("(B5)", |market| {
+            let key = market.books[0].ids[&1];
+            market.store.with_mut(key, |order| order.price += 1);
+        }),
     ];
     for (name, damage) in damages {
         let mut market = market_of_two();

@@ -4,6 +4,7 @@
 //! A free slot has the number 0, which no order has: so an order that is gone is not found.
 
 use flatslab::BuildError;
+use std::ops::{Deref, DerefMut};
 
 use super::{Room, Store, joined, parted};
 use crate::order::Order;
@@ -27,14 +28,6 @@ pub struct ByHandStore<O = Member<u32>> {
 impl<O: Copy> Store for ByHandStore<O> {
     type Link = u32;
     type Owner = O;
-    type Ref<'a>
-        = &'a Order<u32, O>
-    where
-        Self: 'a;
-    type RefMut<'a>
-        = &'a mut Order<u32, O>
-    where
-        Self: 'a;
 
     const NONE: u32 = u32::MAX;
     /// The order, its number and its entry in the stack of free indices.
@@ -73,12 +66,12 @@ impl<O: Copy> Store for ByHandStore<O> {
     }
 
     #[inline]
-    fn order(&self, link: u32) -> &Order<u32, O> {
+    fn order(&self, link: u32) -> impl Deref<Target = Order<u32, O>> {
         &self.orders[link as usize].order
     }
 
     #[inline]
-    fn order_mut(&mut self, link: u32) -> &mut Order<u32, O> {
+    fn order_mut(&mut self, link: u32) -> impl DerefMut<Target = Order<u32, O>> {
         &mut self.orders[link as usize].order
     }
 

@@ -5,6 +5,7 @@
 
 use flatslab::key_slab::{PlainSlab, Storage};
 use flatslab::{BoundedKeySlab, BuildError, GenKey, KeySlab};
+use std::ops::{Deref, DerefMut};
 
 use super::{Room, Store};
 use crate::order::Order;
@@ -61,14 +62,6 @@ where
 {
     type Link = Link;
     type Owner = O;
-    type Ref<'a>
-        = &'a Order<Link, O>
-    where
-        Self: 'a;
-    type RefMut<'a>
-        = &'a mut Order<Link, O>
-    where
-        Self: 'a;
 
     const NONE: Link = u32::MAX;
     /// The order, its version and its entry in the stack of free slots.
@@ -92,12 +85,12 @@ where
     }
 
     #[inline]
-    fn order(&self, link: Link) -> &Order<Link, O> {
+    fn order(&self, link: Link) -> impl Deref<Target = Order<Link, O>> {
         &self.orders[self.key(link)]
     }
 
     #[inline]
-    fn order_mut(&mut self, link: Link) -> &mut Order<Link, O> {
+    fn order_mut(&mut self, link: Link) -> impl DerefMut<Target = Order<Link, O>> {
         let key = self.key(link);
         &mut self.orders[key]
     }

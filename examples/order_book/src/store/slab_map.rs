@@ -7,7 +7,9 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
 use flatslab::BuildError;
+use rustc_hash::FxBuildHasher;
 use slab::Slab;
+use std::ops::{Deref, DerefMut};
 
 use super::{Room, Store};
 use crate::order::Order;
@@ -22,6 +24,9 @@ struct Numbered<O> {
 /// [`Slab`], and std's `HashMap` as it is by default.
 pub type SlabHashMapStore<O = Member<u32>> = SlabMap<RandomState, O>;
 
+/// [`Slab`], and a `HashMap` with a shorter hash than std's.
+pub type SlabMapStore<O = Member<u32>> = SlabMap<FxBuildHasher, O>;
+
 /// [`Slab`], and a map from numbers to slots with this hash.
 pub struct SlabMap<H, O> {
     orders: Slab<Numbered<O>>,
@@ -33,14 +38,6 @@ pub struct SlabMap<H, O> {
 impl<H: BuildHasher + Default, O: Copy> Store for SlabMap<H, O> {
     type Link = u32;
     type Owner = O;
-    type Ref<'a>
-        = &'a Order<u32, O>
-    where
-        Self: 'a;
-    type RefMut<'a>
-        = &'a mut Order<u32, O>
-    where
-        Self: 'a;
 
     const NONE: u32 = u32::MAX;
     const ORDER_BYTES: usize = size_of::<Numbered<O>>() + 2 * 17;
@@ -70,12 +67,12 @@ impl<H: BuildHasher + Default, O: Copy> Store for SlabMap<H, O> {
     }
 
     #[inline]
-    fn order(&self, link: u32) -> &Order<u32, O> {
+    fn order(&self, link: u32) -> impl Deref<Target = Order<u32, O>> {
         &self.orders[link as usize].order
     }
 
     #[inline]
-    fn order_mut(&mut self, link: u32) -> &mut Order<u32, O> {
+    fn order_mut(&mut self, link: u32) -> impl DerefMut<Target = Order<u32, O>> {
         &mut self.orders[link as usize].order
     }
 

@@ -3,6 +3,7 @@
 
 use flatslab::BuildError;
 use slab::Slab;
+use std::ops::{Deref, DerefMut};
 
 use super::{Room, Store, joined, parted};
 use crate::order::Order;
@@ -31,14 +32,6 @@ pub struct SlabNumberStore<O = Member<u32>> {
 impl<O: Copy> Store for SlabNumberStore<O> {
     type Link = u32;
     type Owner = O;
-    type Ref<'a>
-        = &'a Order<u32, O>
-    where
-        Self: 'a;
-    type RefMut<'a>
-        = &'a mut Order<u32, O>
-    where
-        Self: 'a;
 
     const NONE: u32 = u32::MAX;
     const ORDER_BYTES: usize = size_of::<Entry<O>>();
@@ -63,12 +56,12 @@ impl<O: Copy> Store for SlabNumberStore<O> {
     }
 
     #[inline]
-    fn order(&self, link: u32) -> &Order<u32, O> {
+    fn order(&self, link: u32) -> impl Deref<Target = Order<u32, O>> {
         &self.orders[link as usize].order
     }
 
     #[inline]
-    fn order_mut(&mut self, link: u32) -> &mut Order<u32, O> {
+    fn order_mut(&mut self, link: u32) -> impl DerefMut<Target = Order<u32, O>> {
         &mut self.orders[link as usize].order
     }
 

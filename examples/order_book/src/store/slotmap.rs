@@ -2,6 +2,7 @@
 
 use flatslab::BuildError;
 use slotmap::{DefaultKey, Key, KeyData, SlotMap};
+use std::ops::{Deref, DerefMut};
 
 use super::{Room, Store};
 use crate::order::Order;
@@ -22,14 +23,6 @@ fn key(link: Link) -> DefaultKey {
 impl<O: Copy> Store for SlotMapStore<O> {
     type Link = Link;
     type Owner = O;
-    type Ref<'a>
-        = &'a Order<Link, O>
-    where
-        Self: 'a;
-    type RefMut<'a>
-        = &'a mut Order<Link, O>
-    where
-        Self: 'a;
 
     const NONE: Link = None;
     const ORDER_BYTES: usize = size_of::<Order<Link, O>>() + 4;
@@ -52,12 +45,12 @@ impl<O: Copy> Store for SlotMapStore<O> {
     }
 
     #[inline]
-    fn order(&self, link: Link) -> &Order<Link, O> {
+    fn order(&self, link: Link) -> impl Deref<Target = Order<Link, O>> {
         &self.orders[key(link)]
     }
 
     #[inline]
-    fn order_mut(&mut self, link: Link) -> &mut Order<Link, O> {
+    fn order_mut(&mut self, link: Link) -> impl DerefMut<Target = Order<Link, O>> {
         &mut self.orders[key(link)]
     }
 

@@ -20,7 +20,7 @@ pub struct Numbered<O> {
 }
 
 /// A guard of a numbered order.
-pub struct Lent<G>(G);
+struct Lent<G>(G);
 
 impl<O, G: Deref<Target = Numbered<O>>> Deref for Lent<G> {
     type Target = Order<Key, O>;
@@ -74,14 +74,6 @@ where
 {
     type Link = Key;
     type Owner = O;
-    type Ref<'a>
-        = Lent<flatslab::Ref<'a, Numbered<O>>>
-    where
-        Self: 'a;
-    type RefMut<'a>
-        = Lent<flatslab::RefMut<'a, Numbered<O>>>
-    where
-        Self: 'a;
 
     const NONE: Key = Key::NONE;
     /// The order, its 8-byte stamp and its 8-byte entry in the free stack.
@@ -108,12 +100,12 @@ where
     }
 
     #[inline]
-    fn order(&self, link: Key) -> Self::Ref<'_> {
+    fn order(&self, link: Key) -> impl Deref<Target = Order<Key, O>> {
         Lent(self.orders.get(link).expect("the link names an order"))
     }
 
     #[inline]
-    fn order_mut(&mut self, link: Key) -> Self::RefMut<'_> {
+    fn order_mut(&mut self, link: Key) -> impl DerefMut<Target = Order<Key, O>> {
         Lent(self.orders.get_mut(link).expect("the link names an order"))
     }
 

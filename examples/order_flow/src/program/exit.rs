@@ -10,13 +10,16 @@ pub const FAILED: u8 = 1;
 /// A bad argument or file.
 pub const BAD_INPUT: u8 = 2;
 
-/// Why the program ends early, in one line.
+/// Why the program ends early.
 #[derive(Debug)]
 pub enum Failure {
-    /// A bad argument or input file: exit code 2.
+    /// A bad argument or input file, in one line: exit code 2.
     Input(String),
-    /// Anything else: exit code 1.
+    /// Anything else, in one line: exit code 1.
     Run(String),
+    /// Standard output cannot be written: exit code 1, or 0 if its reader has seen enough, as in
+    /// `| head`.
+    Output(io::Error),
 }
 
 impl Failure {
@@ -30,26 +33,24 @@ impl Failure {
         Failure::Run(error.to_string())
     }
 
-    /// Writes the reason to `err`.
-    pub fn tell(self, err: &mut dyn Write) -> ExitCode {
+    /// Writes the reason to standard error. If that fails too, only the exit code tells.
+    pub(super) fn tell(self) -> ExitCode {
         let (code, reason) = match self {
             Failure::Input(reason) => (BAD_INPUT, reason),
             Failure::Run(reason) => (FAILED, reason),
+            Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                return ExitCode::SUCCESS;
+            }
+            Failure::Output(error) => (FAILED, format!("standard output: {error}")),
         };
-        let _ = writeln!(err, "error: {reason}");
+        let _ = writeln!(io::stderr(), "error: {reason}");
         ExitCode::from(code)
     }
 }
 
-/// Returns the exit code for the result of writing to standard output.
-pub fn written(result: io::Result<()>, err: &mut dyn Write) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        // The reader has seen enough, as in `| head`.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(err, "error: standard output: {error}");
-            ExitCode::from(FAILED)
-        }
+/// Of standard output: nothing else is written without a name.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::Output(error)
     }
 }

@@ -5,31 +5,42 @@ pub mod memory;
 pub mod table;
 
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
 
-pub use self::exit::{BAD_INPUT, FAILED, Failure, written};
+pub use self::exit::{BAD_INPUT, FAILED, Failure};
 
-/// Runs a program with the arguments of the process: `job` is given them, standard output and
-/// standard error.
-///
-/// An error is written to standard error. If that fails too, only the exit code tells.
-pub fn run<A: Parser>(
-    job: impl FnOnce(&A, &mut dyn Write, &mut dyn Write) -> Result<ExitCode, Failure>,
-) -> ExitCode {
+/// Runs a program with the arguments of the process: `job` is given them and standard output.
+pub fn run<A: Parser>(job: impl FnOnce(&A, &mut dyn Write) -> Result<(), Failure>) -> ExitCode {
     let out = &mut BufWriter::new(io::stdout().lock());
-    let err = &mut io::stderr();
-    match A::try_parse() {
-        Ok(arguments) => job(&arguments, out, err).unwrap_or_else(|failure| failure.tell(err)),
+    let result = match A::try_parse() {
+        Ok(arguments) => job(&arguments, out),
         Err(error) if error.use_stderr() => {
-            let _ = write!(err, "{error}");
-            ExitCode::from(BAD_INPUT)
+            let _ = write!(io::stderr(), "{error}");
+            return ExitCode::from(BAD_INPUT);
         }
         // `--help` and `--version` are answers, not errors.
-        Err(answer) => written(write!(out, "{answer}").and_then(|()| out.flush()), err),
+        Err(answer) => write!(out, "{answer}").map_err(Failure::from),
+    };
+    let flushed = out.flush().map_err(Failure::from);
+    match result.and(flushed) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.tell(),
     }
+}
+
+/// Writes what was measured to a file, as one JSON object.
+///
+/// # Errors
+///
+/// [`Failure::Run`], if it cannot be written.
+pub fn record(path: &Path, result: &impl Serialize) -> Result<(), Failure> {
+    let json = serde_json::to_string(result).map_err(Failure::run)?;
+    std::fs::write(path, json + "\n").map_err(|error| Failure::file(path, &error))
 }
 
 /// Returns a bar on standard error; indicatif hides it where that is no terminal.

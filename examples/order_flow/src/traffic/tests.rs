@@ -1,11 +1,8 @@
 //! What the commands are like.
 
 use super::*;
-use crate::flow::Flow;
-use crate::message::Message;
 
 fn generated(symbols: usize, commands: usize, late: u64) -> Traffic {
-    let messages: Vec<Message> = Flow::new(1).take(3_000).collect();
     let market = Market {
         seed: 1,
         symbols,
@@ -13,7 +10,7 @@ fn generated(symbols: usize, commands: usize, late: u64) -> Traffic {
         commands,
         late,
     };
-    Traffic::new(&Script::after(1_000, &messages), market)
+    Traffic::generated(market, 1_000, 0)
 }
 
 #[test]

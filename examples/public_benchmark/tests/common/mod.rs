@@ -2,73 +2,60 @@
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
-use engine_record::store::{BoxMapStore, FloorStore, PoolStore, SlabMapStore};
 use flatslab_engine::WireReport;
 use order_book::book::LevelId;
 use order_book::matching::Engine;
 use order_book::numbers::{Event, Numbers, Report, Reports, Terms};
 use order_book::store::{
-    BoundedKeyStore, BoundedSlabStore, ByHandStore, KeyStore, Room, SlabHashMapStore,
-    SlabNumberStore, SlabStore, SlotMapStore, Store,
+    BoundedKeyStore, BoundedSlabStore, BoxMapStore, ByHandStore, FloorStore, KeyStore, PoolStore,
+    Room, SlabHashMapStore, SlabMapStore, SlabNumberStore, SlabStore, SlotMapStore, Store,
 };
 use order_flow::message::Side;
 use order_flow::message::Side::{Buy, Sell};
 
 /// One message.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Message {
-    New {
-        number: u64,
-        side: Side,
-        quantity: u32,
-        price: i64,
-        rests: bool,
-    },
+    New(Terms),
     Cancel(u64),
-    Modify {
-        number: u64,
-        quantity: u32,
-        price: i64,
-    },
-}
-
-pub(crate) fn buy(number: u64, quantity: u32, price: i64) -> Message {
-    new(number, Buy, quantity, price, true)
-}
-
-pub(crate) fn sell(number: u64, quantity: u32, price: i64) -> Message {
-    new(number, Sell, quantity, price, true)
-}
-
-/// Buys at once or not at all.
-pub(crate) fn take_asks(number: u64, quantity: u32, price: i64) -> Message {
-    new(number, Buy, quantity, price, false)
-}
-
-/// Sells at once or not at all.
-pub(crate) fn take_bids(number: u64, quantity: u32, price: i64) -> Message {
-    new(number, Sell, quantity, price, false)
+    Modify(Terms),
 }
 
 pub(crate) fn new(number: u64, side: Side, quantity: u32, price: i64, rests: bool) -> Message {
-    Message::New {
+    Message::New(Terms {
         number,
-        side,
-        quantity,
+        sequence: 0,
         price,
+        quantity,
+        side,
         rests,
-    }
-}
-
-pub(crate) fn cancel(number: u64) -> Message {
-    Message::Cancel(number)
+    })
 }
 
 pub(crate) fn modify(number: u64, quantity: u32, price: i64) -> Message {
-    Message::Modify {
-        number,
-        quantity,
-        price,
+    match new(number, Buy, quantity, price, true) {
+        Message::New(terms) => Message::Modify(terms),
+        other => other,
+    }
+}
+
+/// The message of a text: `buy`, `sell`, `modify`, a number and `shares@price`; `lift` and `hit`
+/// the same, to buy and to sell at once or not at all; `cancel` and a number.
+pub(crate) fn message(text: &str) -> Message {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let number = words[1].parse().expect(text);
+    if words[0] == "cancel" {
+        return Message::Cancel(number);
+    }
+    let (quantity, price) = words[2].split_once('@').expect(text);
+    let (quantity, price) = (quantity.parse().expect(text), price.parse().expect(text));
+    match words[0] {
+        "buy" => new(number, Buy, quantity, price, true),
+        "lift" => new(number, Buy, quantity, price, false),
+        "sell" => new(number, Sell, quantity, price, true),
+        "hit" => new(number, Sell, quantity, price, false),
+        "modify" => modify(number, quantity, price),
+        _ => panic!("{text} is no message"),
     }
 }
 
@@ -97,36 +84,11 @@ pub(crate) trait Plays {
 impl<S: Store<Owner = u32>> Plays for Engine<S, Numbers<Kept>> {
     fn play(&mut self, sequence: u64, message: &Message) {
         match *message {
-            Message::New {
-                number,
-                side,
-                quantity,
-                price,
-                rests,
-            } => {
-                let terms = Terms {
-                    number,
-                    sequence,
-                    price,
-                    quantity,
-                    side,
-                    rests,
-                };
-                let _ = self.new_order(&terms);
+            Message::New(terms) => {
+                let _ = self.new_order(&Terms { sequence, ..terms });
             }
             Message::Cancel(number) => self.cancel_order(number, sequence),
-            Message::Modify {
-                number,
-                quantity,
-                price,
-            } => self.modify_order(&Terms {
-                number,
-                sequence,
-                price,
-                quantity,
-                side: Buy,
-                rests: true,
-            }),
+            Message::Modify(terms) => self.modify_order(&Terms { sequence, ..terms }),
         }
     }
 
@@ -198,130 +160,83 @@ pub(crate) fn lines(reports: &[Report]) -> String {
     text
 }
 
-/// An order of the engine without a store.
-#[derive(Clone, Copy, Debug)]
-struct NaiveOrder {
-    number: u64,
-    side: Side,
-    open: u32,
-    price: i64,
-}
-
-/// The engine as plainly as can be: all orders that rest, in the order of arrival.
+/// The engine as plainly as can be: all orders that rest, in the order of arrival, with what is left
+/// of their shares.
 #[derive(Debug, Default)]
 pub(crate) struct Naive {
-    orders: Vec<NaiveOrder>,
+    orders: Vec<Terms>,
     kept: Vec<Report>,
 }
 
 impl Naive {
-    fn enter(&mut self, sequence: u64, mut order: NaiveOrder, rests: bool) {
-        while order.open > 0 {
-            let crosses = |it: &&NaiveOrder| match order.side {
+    fn enter(&mut self, mut order: Terms) {
+        while order.quantity > 0 {
+            let crosses = |it: &Terms| match order.side {
                 Buy => it.side == Sell && it.price <= order.price,
                 Sell => it.side == Buy && it.price >= order.price,
             };
-            let best = (self.orders.iter().filter(crosses)).min_by_key(|it| match it.side {
-                Buy => -i128::from(it.price),
-                Sell => i128::from(it.price),
-            });
-            let Some(number) = best.map(|it| it.number) else {
-                break;
+            let crossed = self.orders.iter_mut().enumerate();
+            let best = crossed
+                .filter(|(_, it)| crosses(it))
+                .min_by_key(|(_, it)| match it.side {
+                    Buy => !it.price,
+                    Sell => it.price,
+                });
+            let Some((at, maker)) = best else { break };
+            let quantity = maker.quantity.min(order.quantity);
+            maker.quantity -= quantity;
+            order.quantity -= quantity;
+            let event = Event::Traded {
+                maker: maker.number,
             };
-            let at = self
-                .orders
-                .iter()
-                .position(|it| it.number == number)
-                .unwrap();
-            let maker = &mut self.orders[at];
-            let quantity = maker.open.min(order.open);
-            maker.open -= quantity;
-            order.open -= quantity;
             self.kept.push(Report {
-                event: Event::Traded { maker: number },
-                sequence,
-                number: order.number,
                 price: maker.price,
                 quantity,
-                side: order.side,
+                ..order.report(event)
             });
-            if maker.open == 0 {
+            if maker.quantity == 0 {
                 self.orders.remove(at);
             }
         }
-        if order.open > 0 && rests {
+        if order.quantity > 0 && order.rests {
             self.orders.push(order);
-        } else if order.open > 0 {
-            self.tell(Event::Cancelled, sequence, order);
+        } else if order.quantity > 0 {
+            self.kept.push(order.report(Event::Cancelled));
         }
-    }
-
-    fn tell(&mut self, event: Event, sequence: u64, order: NaiveOrder) {
-        self.kept.push(Report {
-            event,
-            sequence,
-            number: order.number,
-            price: order.price,
-            quantity: order.open,
-            side: order.side,
-        });
     }
 }
 
 impl Plays for Naive {
     fn play(&mut self, sequence: u64, message: &Message) {
-        let (number, event) = match *message {
-            Message::New { number, .. } => (number, Event::Accepted),
+        let (number, rejected) = match *message {
+            Message::New(terms) => (terms.number, Event::Accepted),
             Message::Cancel(number) => (number, Event::CancelRejected),
-            Message::Modify { number, .. } => (number, Event::ModifyRejected),
+            Message::Modify(terms) => (terms.number, Event::ModifyRejected),
         };
         let at = self.orders.iter().position(|it| it.number == number);
-        let nothing = NaiveOrder {
-            number,
-            side: Buy,
-            open: 0,
-            price: 0,
-        };
         match (*message, at) {
-            (
-                Message::New {
-                    side,
-                    quantity,
-                    price,
-                    rests,
-                    ..
-                },
-                None,
-            ) if quantity > 0 => {
-                let order = NaiveOrder {
-                    number,
-                    side,
-                    open: quantity,
-                    price,
-                };
-                self.tell(event, sequence, order);
-                self.enter(sequence, order, rests);
+            (Message::New(terms), None) if terms.quantity > 0 => {
+                let order = Terms { sequence, ..terms };
+                self.kept.push(order.report(Event::Accepted));
+                self.enter(order);
             }
-            (Message::New { .. }, _) => {}
+            (Message::New(_), _) => {}
             (Message::Cancel(_), Some(at)) => {
                 let order = self.orders.remove(at);
-                self.tell(Event::Cancelled, sequence, order);
+                let report = order.report(Event::Cancelled);
+                self.kept.push(Report { sequence, ..report });
             }
-            (
-                Message::Modify {
-                    quantity, price, ..
-                },
-                Some(at),
-            ) if quantity > 0 => {
-                let order = NaiveOrder {
-                    open: quantity,
-                    price,
-                    ..self.orders.remove(at)
+            (Message::Modify(terms), Some(at)) if terms.quantity > 0 => {
+                let side = self.orders.remove(at).side;
+                let order = Terms {
+                    sequence,
+                    side,
+                    ..terms
                 };
-                self.tell(Event::Modified, sequence, order);
-                self.enter(sequence, order, true);
+                self.kept.push(order.report(Event::Modified));
+                self.enter(order);
             }
-            _ => self.tell(event, sequence, nothing),
+            _ => self.kept.push(Report::of_none(rejected, number, sequence)),
         }
     }
 
@@ -335,7 +250,7 @@ impl Plays for Naive {
 
     fn depth(&mut self, side: Side, price: i64) -> u64 {
         let there = (self.orders.iter()).filter(|it| it.side == side && it.price == price);
-        there.map(|it| u64::from(it.open)).sum()
+        there.map(|it| u64::from(it.quantity)).sum()
     }
 
     fn reports(&mut self) -> Vec<Report> {

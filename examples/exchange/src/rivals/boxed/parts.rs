@@ -1,163 +1,96 @@
 //! Boxes in channels, and `slab` with a map. The boxes come from the `Heap` beside it.
 
-use std::ops::{Deref, DerefMut};
 use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
 
 use allocator_api2::boxed::Box;
 use allocator_api2::vec::Vec;
-use order_book::matching::Engine;
-use order_book::sessions::{Member, opened};
-use order_book::store::{Room, SlabMap};
-use order_flow::program::Failure;
-use order_flow::traffic::Extent;
-use rustc_hash::FxBuildHasher;
+use order_book::store::SlabMapStore;
 
 use super::Heap;
-use crate::frame::Frame;
-use crate::rivals::queues::{self, Full, Pop, Push};
-use crate::rivals::reports::{self, Carry};
+pub(crate) use super::common::{
+    Follower, Publisher, market, orders, restored, snapshot, snapshot_at,
+};
+use crate::frame::{Frame, Report};
 
 pub(crate) const NAME: &str = super::NAME;
-
-pub(crate) type Orders = SlabMap<FxBuildHasher, Member<u32>>;
-pub(crate) type SpscRing = queues::SpscRing<Sender, Received>;
-pub(crate) type Producer = queues::Producer<Sender>;
-pub(crate) type Consumer = queues::Consumer<Received>;
-pub(crate) type BoundedSlab<T> = reports::BoundedSlab<Box<T, Heap>>;
-pub(crate) type SendSlot<T> = reports::SendSlot<Box<T, Heap>>;
-pub(crate) type Publisher = queues::Publisher<Sender>;
-pub(crate) type Follower = queues::Follower<Received>;
-
-pub(crate) fn orders(most: usize) -> Result<Orders, Failure> {
-    opened(Room {
-        orders: most,
-        reserved: true,
-    })
-}
-
-pub(crate) fn market(frames: usize, max_len: usize) -> (Publisher, Follower) {
-    SpscRing::with_capacity(frames, max_len + 8).market()
-}
-
-/// `slab` gives other slots after it is restored: the standby begins with the first command.
-pub(crate) fn snapshot_at(_: usize) -> u64 {
-    0
-}
-
-pub(crate) fn snapshot(_: &Engine<Orders>) -> std::vec::Vec<u8> {
-    std::vec::Vec::new()
-}
-
-pub(crate) fn restored(_: &[u8], most: usize, extent: Extent) -> Result<Engine<Orders>, Failure> {
-    Ok(Engine::new(orders(most)?, extent))
-}
+pub(crate) type Orders = SlabMapStore;
+pub(crate) type SendReports = SyncSender<Box<Report, Heap>>;
 
 /// A channel that has room for so many boxes.
-pub(crate) struct Sender(SyncSender<Box<[u8], Heap>>);
+pub(crate) struct Producer(SyncSender<Box<[u8], Heap>>);
 
-pub(crate) struct Received {
+pub(crate) struct Consumer {
     receiver: Receiver<Box<[u8], Heap>>,
     is_closed: bool,
 }
 
-impl SpscRing {
-    pub(crate) fn with_capacity(entries: usize, _: usize) -> Self {
-        let (sender, receiver) = mpsc::sync_channel(entries);
-        let is_closed = false;
-        let received = Received {
-            receiver,
-            is_closed,
-        };
-        queues::SpscRing(Sender(sender), received)
-    }
+pub(crate) fn queue(entries: usize, _: usize) -> (Producer, Consumer) {
+    let (sender, receiver) = mpsc::sync_channel(entries);
+    let is_closed = false;
+    let consumer = Consumer {
+        receiver,
+        is_closed,
+    };
+    (Producer(sender), consumer)
 }
 
-impl Push for Sender {
-    fn push(&mut self, bytes: &[u8]) -> Result<(), Full> {
+impl Producer {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), ()> {
         let mut boxed = Vec::with_capacity_in(bytes.len(), Heap);
         boxed.extend_from_slice(bytes);
-        self.0.try_send(boxed.into_boxed_slice()).map_err(|_| Full)
+        self.0.try_send(boxed.into_boxed_slice()).map_err(drop)
     }
 }
 
-impl Pop for Received {
-    type Bytes<'a> = Box<[u8], Heap>;
-
-    fn pop(&mut self) -> Option<Box<[u8], Heap>> {
+impl Consumer {
+    pub(crate) fn pop(&mut self) -> Option<Box<[u8], Heap>> {
         let received = self.receiver.try_recv();
         self.is_closed = matches!(received, Err(TryRecvError::Disconnected));
         received.ok()
     }
 
-    fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.is_closed
     }
 }
 
-pub(crate) struct SendReports<T>(SyncSender<SendSlot<T>>);
-pub(crate) struct ReceiveReports<T>(Receiver<SendSlot<T>>);
+/// Each report in a box of its own.
+pub(crate) struct ReceiveReports(Receiver<Box<Report, Heap>>);
+pub(crate) struct Outbox;
 
-pub(crate) fn reports<T>(most: usize) -> (SendReports<T>, ReceiveReports<T>) {
+pub(crate) fn reports(most: usize) -> (SendReports, ReceiveReports) {
     let (sender, receiver) = mpsc::sync_channel(most);
-    (SendReports(sender), ReceiveReports(receiver))
+    (sender, ReceiveReports(receiver))
 }
 
-impl<T> SendReports<T> {
-    pub(crate) fn push(&mut self, report: SendSlot<T>) -> Result<(), Full> {
-        self.0.try_send(report).map_err(|_| Full)
+impl Outbox {
+    pub(crate) fn new(_: usize) -> Self {
+        Outbox
     }
+
+    pub(crate) fn send(&self, report: Report, to: &mut SendReports) {
+        let sent = to.try_send(Box::new_in(report, Heap));
+        assert!(sent.is_ok(), "there is room for all that are under way");
+    }
+
+    pub(crate) fn close(self) {}
 }
 
-impl<T> ReceiveReports<T> {
-    pub(crate) fn pop(&mut self) -> Result<SendSlot<T>, TryRecvError> {
-        self.0.try_recv()
+impl ReceiveReports {
+    pub(crate) fn next(&mut self) -> Option<Report> {
+        Some(*self.0.try_recv().ok()?)
     }
 }
 
 /// A new `Vec` for each batch.
-pub(crate) struct Arena;
-pub(crate) struct Scope;
-pub(crate) struct ArenaVec(Vec<Frame, Heap>);
+pub(crate) struct Batches;
 
-impl Arena {
-    pub(crate) fn with_capacity(_: usize) -> Self {
-        Arena
+impl Batches {
+    pub(crate) fn new() -> Self {
+        Batches
     }
 
-    pub(crate) fn scope<R>(&mut self, f: impl FnOnce(Scope) -> R) -> R {
-        f(Scope)
-    }
-}
-
-impl ArenaVec {
-    pub(crate) fn new_in(_: &Scope) -> Self {
-        ArenaVec(Vec::new_in(Heap))
-    }
-}
-
-impl Deref for ArenaVec {
-    type Target = Vec<Frame, Heap>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
-}
-
-impl DerefMut for ArenaVec {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.0
-    }
-}
-
-/// Each report in a box of its own.
-impl<T> Carry for Box<T, Heap> {
-    type Value = T;
-
-    fn new(value: T) -> Self {
-        Box::new_in(value, Heap)
-    }
-
-    fn value(&self) -> &T {
-        self
+    pub(crate) fn batch<R>(&mut self, f: impl FnOnce(&mut Vec<Frame, Heap>) -> R) -> R {
+        f(&mut Vec::new_in(Heap))
     }
 }

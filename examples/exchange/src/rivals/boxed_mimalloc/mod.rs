@@ -1,13 +1,15 @@
 //! As `boxed`, with boxes from mimalloc.
 
-#[path = "../boxed/parts.rs"]
-#[expect(clippy::duplicate_mod, reason = "the same parts, on another heap")]
-pub(super) mod parts;
-#[path = "../../program/mod.rs"]
-#[expect(
+#![expect(
     clippy::duplicate_mod,
     reason = "the same program, with the parts beside it"
 )]
+
+#[path = "../common.rs"]
+mod common;
+#[path = "../boxed/parts.rs"]
+pub(super) mod parts;
+#[path = "../../program/mod.rs"]
 pub(super) mod program;
 
 use std::alloc::{GlobalAlloc, Layout};

@@ -1,66 +1,26 @@
 //! `rtrb`, `Vec`s that come back, and `slab` with a number.
 
-use std::cell::{RefCell, RefMut};
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 
-use order_book::matching::Engine;
-use order_book::sessions::opened;
-use order_book::store::{Room, SlabNumberStore};
-use order_flow::program::Failure;
-use order_flow::traffic::Extent;
+use order_book::store::SlabNumberStore;
 
-use crate::frame::Frame;
-use crate::rivals::queues::{self, Full, Pop, Push};
-use crate::rivals::reports::{self, Carry};
+pub(crate) use super::common::{
+    Follower, Publisher, market, orders, restored, snapshot, snapshot_at,
+};
+use crate::frame::{Frame, Report};
 
 pub(crate) const NAME: &str = "`rtrb`, `Vec`s used again, `slab` + number";
 
 pub(crate) type Orders = SlabNumberStore;
-pub(crate) type SpscRing = queues::SpscRing<FillAgain, GiveBack>;
-pub(crate) type Producer = queues::Producer<FillAgain>;
-pub(crate) type Consumer = queues::Consumer<GiveBack>;
-pub(crate) type Publisher = queues::Publisher<FillAgain>;
-pub(crate) type Follower = queues::Follower<GiveBack>;
-pub(crate) type BoundedSlab<T> = reports::BoundedSlab<ByValue<T>>;
-pub(crate) type SendSlot<T> = reports::SendSlot<ByValue<T>>;
-pub(crate) type SendReports<T> = rtrb::Producer<SendSlot<T>>;
-pub(crate) type ReceiveReports<T> = rtrb::Consumer<SendSlot<T>>;
-
-pub(crate) fn orders(most: usize) -> Result<Orders, Failure> {
-    opened(Room {
-        orders: most,
-        reserved: true,
-    })
-}
-
-pub(crate) fn market(frames: usize, max_len: usize) -> (Publisher, Follower) {
-    SpscRing::with_capacity(frames, max_len + 8).market()
-}
-
-pub(crate) fn reports<T>(most: usize) -> (SendReports<T>, ReceiveReports<T>) {
-    rtrb::RingBuffer::new(most)
-}
-
-/// `slab` gives other slots after it is restored: the standby begins with the first command.
-pub(crate) fn snapshot_at(_: usize) -> u64 {
-    0
-}
-
-pub(crate) fn snapshot(_: &Engine<Orders>) -> Vec<u8> {
-    Vec::new()
-}
-
-pub(crate) fn restored(_: &[u8], most: usize, extent: Extent) -> Result<Engine<Orders>, Failure> {
-    Ok(Engine::new(orders(most)?, extent))
-}
+pub(crate) type SendReports = rtrb::Producer<Report>;
 
 /// A queue of `Vec`s, and one in which they come back.
-pub(crate) struct FillAgain {
+pub(crate) struct Producer {
     full: rtrb::Producer<Vec<u8>>,
     empty: rtrb::Consumer<Vec<u8>>,
 }
 
-pub(crate) struct GiveBack {
+pub(crate) struct Consumer {
     full: rtrb::Consumer<Vec<u8>>,
     empty: rtrb::Producer<Vec<u8>>,
 }
@@ -71,41 +31,37 @@ pub(crate) struct Bytes<'a> {
     empty: &'a mut rtrb::Producer<Vec<u8>>,
 }
 
-impl SpscRing {
-    pub(crate) fn with_capacity(entries: usize, max_len: usize) -> Self {
-        let (to_reader, full) = rtrb::RingBuffer::new(entries);
-        let (mut empty, back) = rtrb::RingBuffer::new(entries);
-        for _ in 0..entries {
-            let pushed = empty.push(Vec::with_capacity(max_len));
-            assert!(pushed.is_ok(), "there is room for so many");
-        }
-        let producer = FillAgain {
-            full: to_reader,
-            empty: back,
-        };
-        queues::SpscRing(producer, GiveBack { full, empty })
+pub(crate) fn queue(entries: usize, max_len: usize) -> (Producer, Consumer) {
+    let (to_reader, full) = rtrb::RingBuffer::new(entries);
+    let (mut empty, back) = rtrb::RingBuffer::new(entries);
+    for _ in 0..entries {
+        let pushed = empty.push(Vec::with_capacity(max_len));
+        assert!(pushed.is_ok(), "there is room for so many");
     }
+    let producer = Producer {
+        full: to_reader,
+        empty: back,
+    };
+    (producer, Consumer { full, empty })
 }
 
-impl Push for FillAgain {
-    fn push(&mut self, bytes: &[u8]) -> Result<(), Full> {
-        let mut entry = self.empty.pop().map_err(|_| Full)?;
+impl Producer {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), ()> {
+        let mut entry = self.empty.pop().map_err(drop)?;
         entry.clear();
         entry.extend_from_slice(bytes);
-        self.full.push(entry).map_err(|_| Full)
+        self.full.push(entry).map_err(drop)
     }
 }
 
-impl Pop for GiveBack {
-    type Bytes<'a> = Bytes<'a>;
-
-    fn pop(&mut self) -> Option<Bytes<'_>> {
+impl Consumer {
+    pub(crate) fn pop(&mut self) -> Option<Bytes<'_>> {
         let bytes = self.full.pop().ok()?;
         let empty = &mut self.empty;
         Some(Bytes { bytes, empty })
     }
 
-    fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.full.is_abandoned()
     }
 }
@@ -124,54 +80,44 @@ impl Drop for Bytes<'_> {
     }
 }
 
-/// A report by value.
-pub(crate) struct ByValue<T>(T);
+/// Reports by value.
+pub(crate) struct ReceiveReports(rtrb::Consumer<Report>);
+pub(crate) struct Outbox;
 
-impl<T> Carry for ByValue<T> {
-    type Value = T;
+pub(crate) fn reports(most: usize) -> (SendReports, ReceiveReports) {
+    let (sender, receiver) = rtrb::RingBuffer::new(most);
+    (sender, ReceiveReports(receiver))
+}
 
-    fn new(value: T) -> Self {
-        ByValue(value)
+impl Outbox {
+    pub(crate) fn new(_: usize) -> Self {
+        Outbox
     }
 
-    fn value(&self) -> &T {
-        &self.0
+    pub(crate) fn send(&self, report: Report, to: &mut SendReports) {
+        to.push(report)
+            .expect("there is room for all that are under way");
+    }
+
+    pub(crate) fn close(self) {}
+}
+
+impl ReceiveReports {
+    pub(crate) fn next(&mut self) -> Option<Report> {
+        self.0.pop().ok()
     }
 }
 
 /// A `Vec` that is filled again for each batch.
-pub(crate) struct Arena(RefCell<Vec<Frame>>);
-pub(crate) struct Scope<'s>(&'s RefCell<Vec<Frame>>);
-pub(crate) struct ArenaVec<'s>(RefMut<'s, Vec<Frame>>);
+pub(crate) struct Batches(Vec<Frame>);
 
-impl Arena {
-    pub(crate) fn with_capacity(bytes: usize) -> Self {
-        Arena(RefCell::new(Vec::with_capacity(bytes / size_of::<Frame>())))
+impl Batches {
+    pub(crate) fn new() -> Self {
+        Batches(Vec::with_capacity((1 << 16) / size_of::<Frame>()))
     }
 
-    pub(crate) fn scope<R>(&mut self, f: impl FnOnce(Scope<'_>) -> R) -> R {
-        f(Scope(&self.0))
-    }
-}
-
-impl<'s> ArenaVec<'s> {
-    pub(crate) fn new_in(scope: &Scope<'s>) -> Self {
-        let mut frames = scope.0.borrow_mut();
-        frames.clear();
-        ArenaVec(frames)
-    }
-}
-
-impl Deref for ArenaVec<'_> {
-    type Target = Vec<Frame>;
-
-    fn deref(&self) -> &Vec<Frame> {
-        &self.0
-    }
-}
-
-impl DerefMut for ArenaVec<'_> {
-    fn deref_mut(&mut self) -> &mut Vec<Frame> {
-        &mut self.0
+    pub(crate) fn batch<R>(&mut self, f: impl FnOnce(&mut Vec<Frame>) -> R) -> R {
+        self.0.clear();
+        f(&mut self.0)
     }
 }

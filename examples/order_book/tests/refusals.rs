@@ -1,10 +1,12 @@
 //! What is refused has a reason, and changes nothing.
 
+use clap::ValueEnum;
+use order_book::trial::OrderStores;
 use order_flow::command::{Command, Kind, NO_ID, Refusal, Response};
 use order_flow::message::Side;
 use order_flow::traffic::Extent;
 
-use crate::stores::{Job, Stores, Subject};
+use engine_trial::stores::{Engines, Job, StoreKind, Subject};
 
 /// Two sessions with an order each at two prices of one symbol.
 struct Refusals;
@@ -79,33 +81,24 @@ impl Job for Refusals {
                 }
             }
         }
-        for kind in [Kind::Reduce, Kind::Replace] {
-            let command = about(other, 1, kind);
-            refused.push((
-                Command {
-                    quantity: 0,
-                    ..command
-                },
-                nothing,
-            ));
-        }
-        let replace = about(other, 1, Kind::Replace);
-        refused.push((
-            Command {
-                price: 0,
-                ..replace
-            },
-            nothing,
-        ));
-        refused.push((new(0, Side::Buy, 0, 1), nothing));
-        refused.push((new(0, Side::Buy, 1, 0), nothing));
-        refused.push((new(2, Side::Buy, 1, 1), unknown));
-        refused.push((about(0, 2, Kind::CancelAll), unknown));
-        let elsewhere = Command {
-            symbol: 1,
-            ..new(0, Side::Buy, 1, 1)
+        let changed = |mut command: Command, change: fn(&mut Command)| {
+            change(&mut command);
+            command
         };
-        refused.push((elsewhere, unknown));
+        let [reduce, replace] = [Kind::Reduce, Kind::Replace].map(|kind| about(other, 1, kind));
+        refused.extend([
+            (changed(reduce, |it| it.quantity = 0), nothing),
+            (changed(replace, |it| it.quantity = 0), nothing),
+            (changed(replace, |it| it.price = 0), nothing),
+            (new(0, Side::Buy, 0, 1), nothing),
+            (new(0, Side::Buy, 1, 0), nothing),
+            (new(2, Side::Buy, 1, 1), unknown),
+            (about(0, 2, Kind::CancelAll), unknown),
+            (
+                changed(new(0, Side::Buy, 1, 1), |it| it.symbol = 1),
+                unknown,
+            ),
+        ]);
 
         let state = |engine: &E| {
             let tape = engine.tape();
@@ -136,8 +129,9 @@ impl Job for Refusals {
     }
 }
 
-pub fn what_is_late_forged_or_not_yours_is_refused_and_changes_nothing<S: Stores>() {
-    for &store in S::ALL {
-        S::with(store, Refusals);
+#[test]
+fn what_is_late_forged_or_not_yours_is_refused_and_changes_nothing() {
+    for &store in StoreKind::value_variants() {
+        OrderStores::with(store, Refusals);
     }
 }

@@ -1,4 +1,4 @@
-//! The tests of a program: its exit codes, messages and output.
+//! The tests of the program: its exit codes, messages and output.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,23 +9,16 @@ use order_flow::lobster;
 use order_flow::naive::NaiveBook;
 use serde_json::Value;
 
-pub const SUCCESS: i32 = 0;
+const SUCCESS: i32 = 0;
 const FAILED: i32 = 1;
-pub const BAD_INPUT: i32 = 2;
+const BAD_INPUT: i32 = 2;
 
 /// A small market.
-pub const SMALL: &str = "--symbols 4 --commands 2000 --sessions 20 --rounds 3";
+const SMALL: &str = "--symbols 4 --commands 2000 --sessions 20 --rounds 3";
 
-/// A program, and a directory for its files.
-#[derive(Clone, Copy, Debug)]
-pub struct Program {
-    pub path: &'static str,
-    pub directory: &'static str,
-}
-
-/// Runs a program; returns its exit code, standard output and standard error.
-pub fn run(program: Program, line: &str) -> (i32, String, String) {
-    let mut command = Command::new(program.path);
+/// Runs the program; returns its exit code, standard output and standard error.
+fn run(line: &str) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_order_book"));
     command.args(line.split_whitespace()).stdin(Stdio::null());
     let output = command.output().unwrap();
     (
@@ -45,26 +38,9 @@ const DEFAULT: [&str; 7] = [
     "slab-hashmap",
 ];
 
-/// Every part of a round that was timed has taken time.
-pub fn assert_timed(round: &Value, passes: &[&str]) {
-    assert!(round["commands_per_second"].as_u64().unwrap() > 0);
-    for pass in passes {
-        assert!(round[pass]["longest_ns"].as_u64().unwrap() > 0, "{pass}");
-    }
-    if cfg!(target_os = "linux") {
-        for event in [
-            "involuntary_switches",
-            "off_core_ns",
-            "major_faults",
-            "stolen_ms",
-        ] {
-            assert!(round["interruptions"][event].is_u64(), "{event}");
-        }
-    }
-}
-
-pub fn json_is_one_object_and_the_same_seed_has_the_same_digest(program: Program) {
-    let (code, out, err) = run(program, &format!("{SMALL} --json"));
+#[test]
+fn json_is_one_object_and_the_same_seed_has_the_same_digest() {
+    let (code, out, err) = run(&format!("{SMALL} --json"));
     assert_eq!((code, err.as_str()), (SUCCESS, ""));
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(report["source"], "generated");
@@ -90,29 +66,34 @@ pub fn json_is_one_object_and_the_same_seed_has_the_same_digest(program: Program
         let rounds = store["from_empty"].as_array().unwrap();
         assert_eq!(rounds.len(), 3);
         for round in rounds {
-            assert_timed(round, &["closed"]);
+            assert!(round["commands_per_second"].as_u64().unwrap() > 0);
+            assert!(round["closed"]["longest_ns"].as_u64().unwrap() > 0);
+            if cfg!(target_os = "linux") {
+                for event in [
+                    "involuntary_switches",
+                    "off_core_ns",
+                    "major_faults",
+                    "stolen_ms",
+                ] {
+                    assert!(round["interruptions"][event].is_u64(), "{event}");
+                }
+            }
         }
     }
     assert!(report["says"].as_array().unwrap().len() >= 2);
 
-    let (_, same, _) = run(program, &format!("{SMALL} --fresh --json"));
+    let (_, same, _) = run(&format!("{SMALL} --fresh --json"));
     let same: Value = serde_json::from_str(&same).unwrap();
     assert_eq!(same["running"], false);
     assert_eq!(same["digest"], report["digest"]);
 }
 
-pub fn what_is_printed_has_at_most_30_lines_of_at_most_100_columns(program: Program) {
-    for line in [SMALL.to_owned(), format!("{SMALL} --fresh")] {
-        let (code, out, err) = run(program, &line);
-        assert_eq!((code, err.as_str()), (SUCCESS, ""));
-        assert!(out.lines().count() <= 30, "{out}");
-        assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
-    }
-}
-
-pub fn the_table_lines_up(program: Program) {
-    let (code, out, err) = run(program, SMALL);
+#[test]
+fn what_is_printed_has_at_most_30_lines_of_at_most_100_columns_and_the_table_lines_up() {
+    let (code, out, err) = run(SMALL);
     assert_eq!((code, err.as_str()), (SUCCESS, ""));
+    assert!(out.lines().count() <= 30, "{out}");
+    assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
     let rows = out.lines().skip_while(|line| !line.starts_with("store "));
     let widths: Vec<_> = rows.take(8).map(|row| row.chars().count()).collect();
     assert_eq!(widths, [widths[0]; 8], "{out}");
@@ -128,8 +109,9 @@ pub fn the_table_lines_up(program: Program) {
     }
 }
 
-pub fn the_explanation_names_each_column_and_store_and_says_what_is_not_shown(program: Program) {
-    let (code, out, err) = run(program, "--explain");
+#[test]
+fn the_explanation_names_each_column_and_store_and_says_what_is_not_shown() {
+    let (code, out, err) = run("--explain");
     assert_eq!((code, err.as_str()), (SUCCESS, ""));
     assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
     for column in ["commands/s", "p50, p99", "longest", "rounds", "per order"] {
@@ -141,26 +123,27 @@ pub fn the_explanation_names_each_column_and_store_and_says_what_is_not_shown(pr
     assert!(out.contains("What this does not show:"), "{out}");
 }
 
-pub fn a_process_that_is_sent_something_else_says_so_and_exits_with_1(program: Program) {
-    let (code, out, err) = run(program, "--child slab");
+#[test]
+fn a_process_that_is_sent_something_else_says_so_and_exits_with_1() {
+    let (code, out, err) = run("--child slab");
     assert_eq!((code, out.as_str()), (FAILED, ""));
     assert!(err.starts_with("error: "), "{err}");
 }
 
-pub fn every_store_is_checked_against_the_naive_engine(program: Program) {
-    let (code, out, _) = run(
-        program,
-        "--check --symbols 2 --commands 500 --store key-slab,bounded-key-slab",
-    );
+#[test]
+fn every_store_is_checked_against_the_naive_engine() {
+    let (code, out, _) =
+        run("--check --symbols 2 --commands 500 --store key-slab,bounded-key-slab");
     assert_eq!(code, SUCCESS);
     assert_eq!(out.lines().count(), 2);
-    let (code, _, err) = run(program, "--check");
+    let (code, _, err) = run("--check");
     assert_eq!(code, BAD_INPUT);
     assert!(err.contains("the naive engine would go through "), "{err}");
 }
 
-pub fn a_restart_is_compared(program: Program) {
-    let (code, out, err) = run(program, "--restart --symbols 5 --commands 1000");
+#[test]
+fn a_restart_is_compared() {
+    let (code, out, err) = run("--restart --symbols 5 --commands 1000");
     assert_eq!((code, err.as_str()), (SUCCESS, ""));
     assert!(
         out.contains("the same ids, trades and refusals for the 500 commands after"),
@@ -168,9 +151,10 @@ pub fn a_restart_is_compared(program: Program) {
     );
 }
 
-pub fn what_does_not_fit_names_both_numbers_and_exits_with_2_at_once(program: Program) {
+#[test]
+fn what_does_not_fit_names_both_numbers_and_exits_with_2_at_once() {
     let begun = Instant::now();
-    let (code, out, err) = run(program, "--symbols 60000 --resting 10000000");
+    let (code, out, err) = run("--symbols 60000 --resting 10000000");
     assert!(begun.elapsed() < Duration::from_secs(5));
     assert_eq!((code, out.as_str()), (BAD_INPUT, ""));
     assert!(err.starts_with("error: 600027000000 orders and "), "{err}");
@@ -180,7 +164,8 @@ pub fn what_does_not_fit_names_both_numbers_and_exits_with_2_at_once(program: Pr
     );
 }
 
-pub fn bad_arguments_are_named_and_exit_with_2(program: Program) {
+#[test]
+fn bad_arguments_are_named_and_exit_with_2() {
     for (line, name) in [
         ("--symbols 0", "--symbols"),
         ("--symbols 65536", "--symbols"),
@@ -197,23 +182,25 @@ pub fn bad_arguments_are_named_and_exit_with_2(program: Program) {
         ("--lobster . --bbo file --check", "--check"),
         ("exchequer", "exchequer"),
     ] {
-        let (code, out, err) = run(program, line);
+        let (code, out, err) = run(line);
         assert_eq!((code, out.as_str()), (BAD_INPUT, ""), "{line}");
         assert!(err.contains(name), "{line}: {err}");
     }
 }
 
-pub fn a_directory_without_messages_is_named_and_exits_with_2(program: Program) {
-    let (code, out, err) = run(program, "--lobster src");
+#[test]
+fn a_directory_without_messages_is_named_and_exits_with_2() {
+    let (code, out, err) = run("--lobster src");
     assert_eq!((code, out.as_str()), (BAD_INPUT, ""));
     assert!(err.starts_with("error: src: no file has the name"), "{err}");
-    let (code, _, err) = run(program, "--lobster missing");
+    let (code, _, err) = run("--lobster missing");
     assert_eq!(code, BAD_INPUT);
     assert!(err.starts_with("error: missing: "), "{err}");
 }
 
-pub fn recorded_messages_are_played_by_every_symbol(program: Program) {
-    let directory = Path::new(program.directory).join("recorded");
+#[test]
+fn recorded_messages_are_played_by_every_symbol() {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recorded");
     std::fs::create_dir_all(&directory).unwrap();
     let rows = [
         "1,1,7,18,5853300,1",
@@ -227,7 +214,7 @@ pub fn recorded_messages_are_played_by_every_symbol(program: Program) {
     ];
     std::fs::write(directory.join("X_message_1.csv"), rows.join("\n")).unwrap();
     let line = "--symbols 3 --late 0 --rounds 1 --json --lobster";
-    let (code, out, err) = run(program, &format!("{line} {}", directory.display()));
+    let (code, out, err) = run(&format!("{line} {}", directory.display()));
     assert_eq!((code, err.as_str()), (SUCCESS, ""));
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(
@@ -241,8 +228,8 @@ pub fn recorded_messages_are_played_by_every_symbol(program: Program) {
 }
 
 /// Messages in a file of their own, the hour if there is one, and the tops that they lead to.
-fn messages_and_tops(program: Program, directory: &str) -> (PathBuf, String) {
-    let directory = Path::new(program.directory).join(directory);
+fn messages_and_tops(directory: &str) -> (PathBuf, String) {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(directory);
     std::fs::create_dir_all(&directory).unwrap();
     let messages = lobster::hour().unwrap_or_else(|| Flow::new(1).take(10_000).collect());
     let file = directory.join("X_message_1.csv");
@@ -255,15 +242,17 @@ fn messages_and_tops(program: Program, directory: &str) -> (PathBuf, String) {
     (file, tops.collect())
 }
 
-pub fn the_file_of_tops_has_one_for_each_message(program: Program) {
-    let (file, wanted) = messages_and_tops(program, "tops");
+#[test]
+fn the_file_of_tops_has_one_for_each_message() {
+    let (file, wanted) = messages_and_tops("tops");
     let bbo = file.with_file_name("tops.csv");
     let line = "--symbols 1 --rounds 1 --store slotmap,key-slab --json --lobster";
     for input in [&*file, file.parent().unwrap()] {
-        let (code, out, err) = run(
-            program,
-            &format!("{line} {} --bbo {}", input.display(), bbo.display()),
-        );
+        let (code, out, err) = run(&format!(
+            "{line} {} --bbo {}",
+            input.display(),
+            bbo.display()
+        ));
         assert_eq!((code, err.as_str()), (SUCCESS, ""));
         let report: Value = serde_json::from_str(&out).unwrap();
         assert_eq!(report["source"], "lobster");
@@ -272,16 +261,14 @@ pub fn the_file_of_tops_has_one_for_each_message(program: Program) {
     }
 }
 
-pub fn the_file_of_tops_never_replaces_the_input_and_is_named_if_it_cannot_be_written(
-    program: Program,
-) {
-    let (file, _) = messages_and_tops(program, "input");
+#[test]
+fn the_file_of_tops_never_replaces_the_input_and_is_named_if_it_cannot_be_written() {
+    let (file, _) = messages_and_tops("input");
     let directory = file.parent().unwrap().display();
     let before = std::fs::read(&file).unwrap();
-    let (code, out, err) = run(
-        program,
-        &format!("--lobster {directory} --bbo {directory}/../input/X_message_1.csv"),
-    );
+    let (code, out, err) = run(&format!(
+        "--lobster {directory} --bbo {directory}/../input/X_message_1.csv"
+    ));
     assert_eq!((code, out.as_str()), (BAD_INPUT, ""));
     assert!(
         err.ends_with("X_message_1.csv: would overwrite the input\n"),
@@ -289,59 +276,15 @@ pub fn the_file_of_tops_never_replaces_the_input_and_is_named_if_it_cannot_be_wr
     );
     assert!(std::fs::read(&file).unwrap() == before);
 
-    let (code, out, err) = run(program, &format!("--lobster {directory} --bbo {directory}"));
+    let (code, out, err) = run(&format!("--lobster {directory} --bbo {directory}"));
     assert_eq!((code, out.as_str()), (FAILED, ""));
     assert!(err.starts_with(&format!("error: {directory}: ")), "{err}");
     if Path::new("/dev/full").exists() {
-        let (code, out, err) = run(program, &format!("--lobster {directory} --bbo /dev/full"));
+        let (code, out, err) = run(&format!("--lobster {directory} --bbo /dev/full"));
         assert_eq!((code, out.as_str()), (FAILED, ""));
         assert!(
             err.starts_with("error: /dev/full: No space left on device"),
             "{err}"
         );
     }
-}
-
-pub fn the_recorded_hour_is_timed(program: Program) {
-    let Some(file) = std::env::var_os("FLATSLAB_LOBSTER").map(PathBuf::from) else {
-        eprintln!("skipped: FLATSLAB_LOBSTER names no message file");
-        return;
-    };
-    let file = file.display();
-    let (code, out, _) = run(
-        program,
-        &format!("--symbols 1 --rounds 1 --store key-slab --lobster {file}"),
-    );
-    assert_eq!(code, SUCCESS);
-    assert!(out.contains("; the recorded hour.\n"), "{out}");
-    assert!(out.contains("too often to compare the stores.\n"), "{out}");
-}
-
-/// Makes a test of each function that checks this program.
-#[macro_export]
-macro_rules! program_tests {
-    ($program:expr) => {
-        $crate::program_tests! { $program =>
-            json_is_one_object_and_the_same_seed_has_the_same_digest
-            what_is_printed_has_at_most_30_lines_of_at_most_100_columns
-            the_table_lines_up
-            the_explanation_names_each_column_and_store_and_says_what_is_not_shown
-            a_process_that_is_sent_something_else_says_so_and_exits_with_1
-            every_store_is_checked_against_the_naive_engine
-            a_restart_is_compared
-            what_does_not_fit_names_both_numbers_and_exits_with_2_at_once
-            bad_arguments_are_named_and_exit_with_2
-            a_directory_without_messages_is_named_and_exits_with_2
-            recorded_messages_are_played_by_every_symbol
-            the_file_of_tops_has_one_for_each_message
-            the_file_of_tops_never_replaces_the_input_and_is_named_if_it_cannot_be_written
-            the_recorded_hour_is_timed
-        }
-    };
-    ($program:expr => $($name:ident)*) => {$(
-        #[test]
-        fn $name() {
-            $crate::suite::program::$name($program);
-        }
-    )*};
 }

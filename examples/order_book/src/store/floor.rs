@@ -1,11 +1,12 @@
 //! An array whose ids are indices that nothing compares, and that does not grow: how much of
 //! a command is the store at all.
 
+use super::{Room, Store};
+use crate::order::Order;
+use crate::sessions::Member;
 use flatslab::BuildError;
-use order_book::order::Order;
-use order_book::sessions::Member;
-use order_book::store::{Room, Store};
 use order_flow::command::NO_ID;
+use std::ops::{Deref, DerefMut};
 
 /// One array, and a stack of its free indices.
 pub struct FloorStore<O = Member<u32>> {
@@ -16,14 +17,6 @@ pub struct FloorStore<O = Member<u32>> {
 impl<O: Copy> Store for FloorStore<O> {
     type Link = u32;
     type Owner = O;
-    type Ref<'a>
-        = &'a Order<u32, O>
-    where
-        Self: 'a;
-    type RefMut<'a>
-        = &'a mut Order<u32, O>
-    where
-        Self: 'a;
 
     const NONE: u32 = u32::MAX;
     const TRUSTS_IDS: bool = true;
@@ -50,13 +43,13 @@ impl<O: Copy> Store for FloorStore<O> {
     }
 
     #[inline]
-    fn order(&self, link: u32) -> &Order<u32, O> {
+    fn order(&self, link: u32) -> impl Deref<Target = Order<u32, O>> {
         let order = &self.orders[link as usize];
         order.as_ref().expect("the link names an order")
     }
 
     #[inline]
-    fn order_mut(&mut self, link: u32) -> &mut Order<u32, O> {
+    fn order_mut(&mut self, link: u32) -> impl DerefMut<Target = Order<u32, O>> {
         let order = &mut self.orders[link as usize];
         order.as_mut().expect("the link names an order")
     }

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use clap::ValueEnum;
+use order_book::trial::OrderStores;
 use order_flow::flow::Flow;
 use order_flow::lobster;
 use order_flow::message::{Kind, Message, Side};
@@ -11,14 +13,15 @@ use order_flow::script::{Script, Step};
 use order_flow::top::TopsFile;
 use order_flow::traffic::Traffic;
 
-use crate::recorded::check;
-use crate::stores::{StoreKind, Stores};
+use engine_trial::recorded::check;
+use engine_trial::stores::StoreKind;
 
-pub fn every_top_of_the_real_hour_is_the_known_one<S: Stores>() {
+#[test]
+fn every_top_of_the_real_hour_is_the_known_one() {
     let Some(messages) = lobster::hour() else {
         return;
     };
-    check::<S>(&messages, S::ALL, None).unwrap();
+    check::<OrderStores>(&messages, StoreKind::value_variants(), None).unwrap();
 
     let script = Script::of_messages(&messages);
     let is_take = |step: &&Step| matches!(step, Step::Take { .. });
@@ -36,9 +39,10 @@ pub fn every_top_of_the_real_hour_is_the_known_one<S: Stores>() {
     assert_eq!(traffic.commands.len(), script.steps.len());
 }
 
-pub fn every_store_has_the_tops_of_generated_messages<S: Stores>() {
+#[test]
+fn every_store_has_the_tops_of_generated_messages() {
     let messages: Vec<_> = Flow::new(5).take(20_000).collect();
-    check::<S>(&messages, S::ALL, None).unwrap();
+    check::<OrderStores>(&messages, StoreKind::value_variants(), None).unwrap();
 }
 
 const fn message(kind: Kind, id: u64, side: Side, price: u32, size: u32) -> Message {
@@ -52,17 +56,18 @@ const fn message(kind: Kind, id: u64, side: Side, price: u32, size: u32) -> Mess
 }
 
 /// Checks messages on two stores; returns the result and the file of tops.
-fn tops<S: Stores>(messages: &[Message], name: &str) -> (Result<(), Failure>, String) {
+fn tops(messages: &[Message], name: &str) -> (Result<(), Failure>, String) {
     let path = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
     let file = TopsFile::create(&path, None).unwrap();
     let stores = [StoreKind::KeySlab, StoreKind::SlabHashmap];
-    let result = check::<S>(messages, &stores, Some(&file));
+    let result = check::<OrderStores>(messages, &stores, Some(&file));
     let tops = fs::read_to_string(&path).unwrap();
     fs::remove_file(&path).unwrap();
     (result, tops)
 }
 
-pub fn messages_that_lead_to_no_command_repeat_the_top<S: Stores>() {
+#[test]
+fn messages_that_lead_to_no_command_repeat_the_top() {
     let (buy, sell) = (Side::Buy, Side::Sell);
     let messages = [
         message(Kind::Hidden, 0, buy, 100, 5),
@@ -82,7 +87,7 @@ pub fn messages_that_lead_to_no_command_repeat_the_top<S: Stores>() {
         message(Kind::Add, 7, sell, 105, 5),
         message(Kind::Cross, 0, sell, 0, 0),
     ];
-    let (result, tops) = tops::<S>(&messages, "repeat");
+    let (result, tops) = tops(&messages, "repeat");
     result.unwrap();
     let lines: Vec<_> = tops.lines().collect();
     assert_eq!(lines[0], "0,0,0,0");
@@ -91,20 +96,22 @@ pub fn messages_that_lead_to_no_command_repeat_the_top<S: Stores>() {
     assert_eq!(lines[9..], ["0,0,0,0", "105,5,0,0", "105,5,0,0"]);
 }
 
-pub fn the_numbers_of_recorded_orders_may_be_any<S: Stores>() {
+#[test]
+fn the_numbers_of_recorded_orders_may_be_any() {
     let add = |id, price| message(Kind::Add, id, Side::Buy, price, 5);
-    let (result, tops) = tops::<S>(&[add(u64::MAX, 100), add(1 << 50, 101)], "numbers");
+    let (result, tops) = tops(&[add(u64::MAX, 100), add(1 << 50, 101)], "numbers");
     result.unwrap();
     assert_eq!(tops, "0,0,100,5\n0,0,101,5\n");
 }
 
-pub fn a_top_that_the_engine_cannot_have_is_an_error_and_leaves_the_file_empty<S: Stores>() {
+#[test]
+fn a_top_that_the_engine_cannot_have_is_an_error_and_leaves_the_file_empty() {
     // It would have traded.
     let crossed = [
         message(Kind::Add, 1, Side::Buy, 100, 5),
         message(Kind::Add, 2, Side::Sell, 99, 3),
     ];
-    let (result, tops) = tops::<S>(&crossed, "crossed");
+    let (result, tops) = tops(&crossed, "crossed");
     let Err(Failure::Run(reason)) = result else {
         panic!("the book is crossed");
     };

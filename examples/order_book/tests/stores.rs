@@ -1,26 +1,18 @@
-//! The tests of every store: against the naive engine, refusals, recorded messages, restart.
-//!
-//! A package has them for its stores by `store_tests!`, and those of its program by
-//! `program_tests!`.
+//! Every store against the naive engine, and a restart.
 
-pub mod program;
-mod recorded;
-mod refusals;
-
+use clap::ValueEnum;
+use engine_trial::check::Check;
+use engine_trial::restart;
+use engine_trial::stores::{Engines, StoreKind};
+use order_book::matching::Engine;
+use order_book::store::KeyStore;
+use order_book::trial::OrderStores;
 use order_flow::command::{Command, Kind};
-use order_flow::flow::Flow;
-use order_flow::message::{Message, Side};
+use order_flow::message::Side;
 use order_flow::naive_engine::NaiveEngine;
-use order_flow::script::Script;
 use order_flow::traffic::{Extent, Market, Target, Traffic};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-
-pub use self::recorded::*;
-pub use self::refusals::*;
-use crate::check::Check;
-use crate::restart;
-use crate::stores::Stores;
 
 const SYMBOLS: usize = 3;
 const SESSIONS: usize = 4;
@@ -93,7 +85,6 @@ fn aimed(drafts: &[(Command, usize, u8)]) -> Traffic {
 }
 
 fn generated(symbols: usize, commands: usize, late: u64) -> Traffic {
-    let messages: Vec<Message> = Flow::new(1).take(3_000).collect();
     let market = Market {
         seed: 1,
         symbols,
@@ -101,19 +92,20 @@ fn generated(symbols: usize, commands: usize, late: u64) -> Traffic {
         commands,
         late,
     };
-    Traffic::new(&Script::after(1_000, &messages), market)
+    Traffic::generated(market, 1_000, 0)
 }
 
-fn check_all<S: Stores>(traffic: &Traffic, every: usize) {
-    for &store in S::ALL {
-        let checked = S::with(store, Check { traffic, every });
+fn check_all(traffic: &Traffic, every: usize) {
+    for &store in StoreKind::value_variants() {
+        let checked = OrderStores::with(store, Check { traffic, every });
         if let Err(failure) = checked {
             panic!("{}: {failure:?}", store.name());
         }
     }
 }
 
-pub fn every_store_answers_random_commands_as_the_naive_engine<S: Stores>() {
+#[test]
+fn every_store_answers_random_commands_as_the_naive_engine() {
     let config = ProptestConfig {
         cases: 64,
         failure_persistence: None,
@@ -121,49 +113,30 @@ pub fn every_store_answers_random_commands_as_the_naive_engine<S: Stores>() {
     };
     let drafts = prop::collection::vec((command(), any::<usize>(), 0..12_u8), 1..300);
     let checked = TestRunner::new(config).run(&drafts, |drafts| {
-        check_all::<S>(&aimed(&drafts), 1);
+        check_all(&aimed(&drafts), 1);
         Ok(())
     });
     checked.unwrap_or_else(|failure| panic!("{failure}"));
 }
 
-pub fn every_store_answers_generated_commands_as_the_naive_engine<S: Stores>() {
-    check_all::<S>(&generated(4, 3_000, 100), 100);
+#[test]
+fn every_store_answers_generated_commands_as_the_naive_engine() {
+    check_all(&generated(4, 3_000, 100), 100);
 }
 
-pub fn a_restored_engine_gives_the_same_ids_and_trades<S: Stores>() {
-    let restart = restart::run::<S::Restarted>(&generated(10, 4_000, 20)).unwrap();
+#[test]
+fn a_restored_engine_gives_the_same_ids_and_trades() {
+    let restart = restart::run::<Engine<KeyStore>>(&generated(10, 4_000, 20)).unwrap();
     assert!(restart.compared > 1_500);
 }
 
-pub fn each_store_has_a_name_of_its_own<S: Stores>() {
-    let mut names: Vec<_> = S::ALL.iter().map(|it| it.name()).collect();
+#[test]
+fn each_store_has_a_name_of_its_own() {
+    let mut names: Vec<_> = StoreKind::value_variants()
+        .iter()
+        .map(|it| it.name())
+        .collect();
     names.sort_unstable();
     names.dedup();
-    assert_eq!(names.len(), S::ALL.len());
-}
-
-/// Makes a test of each function that checks these stores.
-#[macro_export]
-macro_rules! store_tests {
-    ($stores:ty) => {
-        $crate::store_tests! { $stores:
-            every_store_answers_random_commands_as_the_naive_engine
-            every_store_answers_generated_commands_as_the_naive_engine
-            a_restored_engine_gives_the_same_ids_and_trades
-            each_store_has_a_name_of_its_own
-            what_is_late_forged_or_not_yours_is_refused_and_changes_nothing
-            every_top_of_the_real_hour_is_the_known_one
-            every_store_has_the_tops_of_generated_messages
-            messages_that_lead_to_no_command_repeat_the_top
-            the_numbers_of_recorded_orders_may_be_any
-            a_top_that_the_engine_cannot_have_is_an_error_and_leaves_the_file_empty
-        }
-    };
-    ($stores:ty: $($name:ident)*) => {$(
-        #[test]
-        fn $name() {
-            $crate::suite::$name::<$stores>();
-        }
-    )*};
+    assert_eq!(names.len(), StoreKind::value_variants().len());
 }

@@ -9,13 +9,14 @@
 //! * P2: a link is given by `insert` or `find`, and names a live order until `remove`: the
 //!   caller of `open` promises it.
 
+use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
+use super::{Room, Store};
+use crate::order::Order;
+use crate::sessions::Member;
 use flatslab::BuildError;
 use flatslab::pool::{CacheAligned, Pool, PoolBox};
-use order_book::order::Order;
-use order_book::sessions::Member;
-use order_book::store::{Room, Store};
 
 type Cell<O> = CacheAligned<Numbered<O>>;
 
@@ -51,14 +52,6 @@ pub struct PoolStore<O = Member<PoolLink>> {
 impl<O: Copy + 'static> Store for PoolStore<O> {
     type Link = PoolLink;
     type Owner = O;
-    type Ref<'a>
-        = &'a Order<PoolLink, O>
-    where
-        Self: 'a;
-    type RefMut<'a>
-        = &'a mut Order<PoolLink, O>
-    where
-        Self: 'a;
 
     const NONE: PoolLink = PoolLink(None);
     /// Without the table, which has 8 bytes for each order there was.
@@ -94,13 +87,13 @@ impl<O: Copy + 'static> Store for PoolStore<O> {
     }
 
     #[inline]
-    fn order(&self, link: PoolLink) -> &Order<PoolLink, O> {
+    fn order(&self, link: PoolLink) -> impl Deref<Target = Order<PoolLink, O>> {
         // SAFETY: by P2 the order is alive, and it is changed by `&mut self` alone.
         unsafe { &link.address().as_ref().0.order }
     }
 
     #[inline]
-    fn order_mut(&mut self, link: PoolLink) -> &mut Order<PoolLink, O> {
+    fn order_mut(&mut self, link: PoolLink) -> impl DerefMut<Target = Order<PoolLink, O>> {
         // SAFETY: by P2 the order is alive, and borrowed through `self` alone.
         unsafe { &mut link.address().as_mut().0.order }
     }

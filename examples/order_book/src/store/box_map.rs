@@ -8,12 +8,13 @@
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
+use super::{Room, Store};
+use crate::order::Order;
+use crate::sessions::Member;
 use flatslab::BuildError;
-use order_book::order::Order;
-use order_book::sessions::Member;
-use order_book::store::{Room, Store};
 use rustc_hash::FxBuildHasher;
 
 /// Boxes, and the map.
@@ -44,14 +45,6 @@ impl BoxLink {
 impl<O: Copy> Store for BoxMapStore<O> {
     type Link = BoxLink;
     type Owner = O;
-    type Ref<'a>
-        = &'a Order<BoxLink, O>
-    where
-        Self: 'a;
-    type RefMut<'a>
-        = &'a mut Order<BoxLink, O>
-    where
-        Self: 'a;
 
     const NONE: BoxLink = BoxLink(None);
     const ORDER_BYTES: usize = (size_of::<Boxed<O>>() + 8).next_multiple_of(16) + 2 * 17;
@@ -82,13 +75,13 @@ impl<O: Copy> Store for BoxMapStore<O> {
     }
 
     #[inline]
-    fn order(&self, link: BoxLink) -> &Order<BoxLink, O> {
+    fn order(&self, link: BoxLink) -> impl Deref<Target = Order<BoxLink, O>> {
         // SAFETY: by X2 the order is alive, and it is changed by `&mut self` alone.
         unsafe { &link.address().as_ref().order }
     }
 
     #[inline]
-    fn order_mut(&mut self, link: BoxLink) -> &mut Order<BoxLink, O> {
+    fn order_mut(&mut self, link: BoxLink) -> impl DerefMut<Target = Order<BoxLink, O>> {
         // SAFETY: by X2 the order is alive, and borrowed through `self` alone.
         unsafe { &mut link.address().as_mut().order }
     }

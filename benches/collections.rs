@@ -71,7 +71,6 @@ const HEAPS: [&str; 5] = [
 
 const TIMERS: [&str; 1] = ["TIMERS moved, nine of ten"];
 
-/// The longest of all ticks, in ticks of the processor's counter.
 const TICKS: [&str; 1] = ["TIMERS longest tick"];
 
 const LISTS: [&str; 4] = [

@@ -305,7 +305,7 @@ impl<'a> Run<'a> {
     ///
     /// # Errors
     ///
-    /// As [`time`](Self::time).
+    /// [`Failure::Run`], if the process of a pass fails.
     pub fn rounds(&self, loads: Option<[f64; 2]>) -> Result<Vec<Vec<Round>>, Failure> {
         let mut results = vec![Vec::new(); self.stores.len()];
         for number in 0..self.arguments.rounds() as usize {
@@ -340,7 +340,7 @@ impl<'a> Run<'a> {
     ///
     /// # Errors
     ///
-    /// As [`time`](Self::time).
+    /// [`Failure::Run`], if the process of a pass fails.
     pub fn rates(&self) -> Result<Vec<Vec<u64>>, Failure> {
         let mut rates = vec![Vec::new(); self.stores.len()];
         for round in 0..self.arguments.rounds() as usize {

@@ -52,11 +52,12 @@ fn the_invariants_of_a_tree_hold_after_every_step() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn the_invariants_of_a_wheel_hold_after_every_step() {
     seed(4);
     for most in [8, 14, 30] {
         let mut wheel = TimerWheel::with_capacity(200);
-        for _ in 0..amount(20_000, 300) {
+        for step in 0..amount(20_000, 300) {
             let key = Key::from_raw(random(200) as u32);
             match random(4) {
                 0 => drop(wheel.stop(key)),
@@ -66,7 +67,11 @@ fn the_invariants_of_a_wheel_hold_after_every_step() {
                     wheel.start(key, deadline).unwrap();
                 }
             }
-            wheel.check();
+            // It looks at all buckets.
+            if step % 8 == 0 {
+                wheel.check();
+            }
         }
+        wheel.check();
     }
 }

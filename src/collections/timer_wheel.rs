@@ -57,7 +57,7 @@ const ALL: usize = LEVELS * BUCKETS;
 /// about ten microseconds.
 const MOVES: u32 = 64;
 
-/// Keys with deadlines: a timer is started, started again and stopped in O(1).
+/// A timer wheel: starts, starts again and stops the timers of keys in O(1).
 ///
 /// A time is a number of ticks, whose length the program chooses: of a millisecond, of a nanosecond, a
 /// step of a simulation. The wheel has no clock. It is independent of the slab that has the values, and

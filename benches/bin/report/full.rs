@@ -74,10 +74,8 @@ fn sections(record: &Record, bench: &'static str) -> Vec<Section> {
         slowest::BENCH => vec![("The slowest single operation", slowest::tables(record))],
         _ => OTHERS
             .iter()
-            .filter(|it| it.0 == bench)
-            .map(|&(_, title, reference, bytes)| {
-                (title, all_cases(record, bench, reference, bytes))
-            })
+            .filter(|it| it.bench == bench)
+            .map(|it| (it.title, all_cases(record, it)))
             .collect(),
     };
     sections.extend(goals::of_bench(record, bench).map(|goals| (GOALS, goals)));
@@ -86,56 +84,101 @@ fn sections(record: &Record, bench: &'static str) -> Vec<Section> {
 
 const GOALS: &str = "Goals";
 
-/// Tables of all cases: the bench, the title, the subject of the ratios, and the size of the values.
-const OTHERS: [(&str, &str, &str, usize); 12] = [
-    ("intrusive", "Values of 8 bytes", "Box, linked", 8),
-    ("intrusive", "Values of 64 bytes", "Box, linked", 64),
-    ("objects", "Trait objects", "Box<dyn>", 64),
-    ("collections", "Sorted maps", "BTreeMap", 16),
-    ("collections", "Heaps", "BinaryHeap", 8),
-    ("collections", "Lists", "nexus List", 24),
-    ("collections", "Indices", "HashMap, foldhash", 64),
-    (
+/// Tables of all cases of a bench whose rows begin so, and whose values have this size.
+struct Other {
+    bench: &'static str,
+    title: &'static str,
+    rows: &'static str,
+    bytes: usize,
+    /// The subject of the ratios.
+    reference: &'static str,
+}
+
+const fn other(
+    bench: &'static str,
+    title: &'static str,
+    rows: &'static str,
+    bytes: usize,
+    reference: &'static str,
+) -> Other {
+    Other {
+        bench,
+        title,
+        rows,
+        bytes,
+        reference,
+    }
+}
+
+const OTHERS: [Other; 15] = [
+    other("intrusive", "Values of 8 bytes", "", 8, "Box, linked"),
+    other("intrusive", "Values of 64 bytes", "", 64, "Box, linked"),
+    other("objects", "Trait objects", "", 64, "Box<dyn>"),
+    other("collections", "Sorted maps", "MAP", 16, "BTreeMap"),
+    other("collections", "Heaps", "HEAP", 8, "BinaryHeap"),
+    other(
+        "collections",
+        "Timeouts",
+        "TIMERS",
+        8,
+        "BinaryHeap, stale entries",
+    ),
+    other("collections", "Lists", "LIST", 24, "nexus List"),
+    other(
+        "collections",
+        "Books of orders",
+        "BOOK",
+        32,
+        "BTreeMap, List",
+    ),
+    other("collections", "Indices", "INDEX", 64, "HashMap, foldhash"),
+    other("collections", "Caches", "CACHE", 64, "lru"),
+    other(
         "checkpoints",
         "Frames that are saved",
-        "KeySlab, clone_from",
+        "",
         64,
+        "KeySlab, clone_from",
     ),
-    (
+    other(
         "registered",
         "Direct reads of 4 KiB",
-        "Vec of pages",
+        "",
         4 << 10,
+        "Vec of pages",
     ),
-    (
+    other(
         "registered",
         "Direct reads of 16 KiB",
-        "Vec of pages",
+        "",
         16 << 10,
+        "Vec of pages",
     ),
-    (
+    other(
         "registered",
         "Direct reads of 128 KiB",
-        "Vec of pages",
+        "",
         128 << 10,
+        "Vec of pages",
     ),
-    (
+    other(
         "heaps",
         "Queues of jobs by time",
-        "BinaryHeap, outdated entries",
+        "",
         8,
+        "BinaryHeap, outdated entries",
     ),
 ];
 
-/// Each case of a bench, with the ratio to one of its subjects.
-fn all_cases(record: &Record, bench: &str, reference: &'static str, bytes: usize) -> String {
+/// Each of these cases, with the ratio to one of the subjects.
+fn all_cases(record: &Record, of: &Other) -> String {
     let columns = [
         Column::Nanoseconds,
         Column::Cycles,
-        Column::Ratio(reference),
+        Column::Ratio(of.reference),
     ];
-    let mut cases = record.cases(bench);
-    cases.retain(|case| case.bytes == bytes);
+    let mut cases = record.cases(of.bench);
+    cases.retain(|case| case.bytes == of.bytes && case.row.starts_with(of.rows));
     let table = |case: &Case<'_>| {
         let title = format!("{}, {} live", case.row, table::thousands(case.live));
         let table = table::subjects(record, "", &[*case], &columns);

@@ -1,8 +1,9 @@
 //! `Lru`: values by id, of which those used longest ago are displaced.
 //!
-//! An entry is in the slab, in the index by its id and in the list by use; if it has a deadline, in the
-//! heap too. The links of the list are not in the entries: a hit touches its entry alone. Hashes, which are code of the user, are calculated before an entry is taken out of any of
-//! them, so a hasher that panics leaves the cache as it was.
+//! An entry is in the slab, in the index by its id and in the list by use; if it has a deadline, in
+//! the heap too. The links of the list are not in the entries: a hit touches its entry alone.
+//! Hashes, which are code of the user, are calculated before an entry is taken out of any of them,
+//! so a hasher that panics leaves the cache as it was.
 //!
 //! # Invariants
 //!
@@ -11,8 +12,8 @@
 //!
 //! * `lru-entries`: the list has all entries, the index finds each of them, and `weight` is the sum of
 //!   their weights.
-//! * `lru-bounds`: there are at most `capacity` entries, of at most `max_weight` together. Slots are below
-//!   the capacity of the index and of the heap, as free ones are used first.
+//! * `lru-bounds`: there are at most `capacity` entries, of at most `max_weight` together. Slots
+//!   are below the capacity of the index and of the heap, as free ones are used first.
 
 use core::borrow::Borrow;
 use core::fmt;
@@ -36,9 +37,10 @@ use crate::raw::source::Source;
 ///
 /// # Memory
 ///
-/// All memory is allocated and touched when the cache is created: for each entry the id, the value, 8
-/// bytes of the slab and for the weight, 8 of links, and 12 of the index. Nothing is allocated later, unless the cache is
-/// [resized](Self::try_resize), or entries get [deadlines](Self::set_deadline).
+/// All memory is allocated and touched when the cache is created: for each entry the id, the value,
+/// 8 bytes of the slab and for the weight, 8 of links, and 12 of the index. Nothing is allocated
+/// later, unless the cache is [resized](Self::try_resize), or entries get
+/// [deadlines](Self::set_deadline).
 ///
 /// # Complexity
 ///
@@ -47,9 +49,9 @@ use crate::raw::source::Source;
 ///
 /// # If user code panics
 ///
-/// If a hasher or a comparison of ids panics, nothing has changed, and a value that was to be inserted is
-/// dropped. An operation that displaces or removes several entries has removed those before. If the
-/// destructor of an id or value panics, its entry has been removed.
+/// If a hasher or a comparison of ids panics, nothing has changed, and a value that was to be
+/// inserted is dropped. An operation that displaces or removes several entries has removed those
+/// before. If the destructor of an id or value panics, its entry has been removed.
 ///
 /// # Examples
 ///
@@ -141,8 +143,8 @@ impl<Id: Hash + Eq, T> Lru<Id, T> {
 }
 
 impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
-    /// Creates a cache like [`with_capacity`](Lru::with_capacity), with a hasher of your choice; for its
-    /// page see [`KeyIndex::with_capacity_and_hasher`].
+    /// Creates a cache like [`with_capacity`](Lru::with_capacity), with a hasher of your choice;
+    /// for its page see [`KeyIndex::with_capacity_and_hasher`].
     ///
     /// # Panics
     ///
@@ -190,8 +192,8 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
     ///
     /// # Complexity
     ///
-    /// O(capacity) if there is to be more room: entries may move to new memory. Otherwise O(n) for the n
-    /// entries that are displaced; no memory is freed.
+    /// O(capacity) if there is to be more room: entries may move to new memory. Otherwise O(n) for
+    /// the n entries that are displaced; no memory is freed.
     ///
     /// # Errors
     ///
@@ -200,8 +202,8 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
     ///
     /// # Panics
     ///
-    /// Panics if `displaced` or a hasher does: the entries that `displaced` was given are not in the cache
-    /// then, and the capacity is the one before.
+    /// Panics if `displaced` or a hasher does: the entries that `displaced` was given are not in
+    /// the cache then, and the capacity is the one before.
     ///
     /// # Examples
     ///
@@ -242,8 +244,8 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
     ///
     /// # Panics
     ///
-    /// Panics if `displaced` or a hasher does: the entries that `displaced` was given are not in the cache
-    /// then, and the bound is the one before.
+    /// Panics if `displaced` or a hasher does: the entries that `displaced` was given are not in
+    /// the cache then, and the bound is the one before.
     pub fn set_max_weight(&mut self, max_weight: u64, displaced: impl FnMut(Id, T)) {
         let max_weight = max_weight.max(1);
         self.displace(max_weight, displaced);
@@ -271,6 +273,13 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         self.entries.is_empty()
     }
 
+    /// Returns the bytes of memory that are allocated, without what ids and values own.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let tables = self.by_id.bytes() + self.by_use.bytes() + self.deadlines.bytes();
+        self.entries.memory().bytes() + tables
+    }
+
     /// Returns the sum of the weights of all entries.
     #[inline]
     #[must_use]
@@ -284,8 +293,8 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         self.bounds.max_weight
     }
 
-    /// Returns the value of an id, whose entry is the one used last from then on. Returns `None` if there
-    /// is none.
+    /// Returns the value of an id, whose entry is the one used last from then on. Returns `None` if
+    /// there is none.
     #[inline]
     pub fn get<Q>(&mut self, id: &Q) -> Option<&T>
     where
@@ -306,7 +315,8 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         Some(self.used(key))
     }
 
-    /// Returns the value of an id, and leaves the order of use as it is. Returns `None` if there is none.
+    /// Returns the value of an id, and leaves the order of use as it is. Returns `None` if there is
+    /// none.
     #[inline]
     #[must_use]
     pub fn peek<Q>(&self, id: &Q) -> Option<&T>
@@ -380,8 +390,8 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         (self.used(key), displaced)
     }
 
-    /// Inserts a value, as the one used last. Returns the entry that it displaced: the one with the same
-    /// id, or the one that was used longest ago.
+    /// Inserts a value, as the one used last. Returns the entry that it displaced: the one with the
+    /// same id, or the one that was used longest ago.
     ///
     /// In a cache that is bounded by weight, it has a weight of 1.
     #[inline]
@@ -396,9 +406,9 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         displaced
     }
 
-    /// Inserts a value of this weight, as the one used last; a weight of 0 is taken as 1. The entry with
-    /// the same id is displaced, and those used longest ago until there is room; each is given to
-    /// `displaced`.
+    /// Inserts a value of this weight, as the one used last; a weight of 0 is taken as 1. The entry
+    /// with the same id is displaced, and those used longest ago until there is room; each is given
+    /// to `displaced`.
     ///
     /// A value that is heavier than the [bound](Self::max_weight) is given to it too, after the entry
     /// with the same id, and no other entry.
@@ -409,8 +419,8 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
     ///
     /// # Panics
     ///
-    /// Panics if `displaced` or a hasher does: the entries that `displaced` was given are not in the cache
-    /// then, and neither is the new one.
+    /// Panics if `displaced` or a hasher does: the entries that `displaced` was given are not in
+    /// the cache then, and neither is the new one.
     ///
     /// # Examples
     ///
@@ -560,8 +570,8 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         }
     }
 
-    /// Removes the entries for which `keep` returns `false`, and drops them; from the entry used longest
-    /// ago to the one used last. O(n).
+    /// Removes the entries for which `keep` returns `false`, and drops them; from the entry used
+    /// longest ago to the one used last. O(n).
     ///
     /// # Panics
     ///
@@ -591,8 +601,8 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         while self.pop_lru().is_some() {}
     }
 
-    /// Returns an iterator over ids and values, from the entry used last to the one used longest ago. O(1),
-    /// and O(1) for each entry.
+    /// Returns an iterator over ids and values, from the entry used last to the one used longest
+    /// ago. O(1), and O(1) for each entry.
     pub fn iter(
         &self,
     ) -> impl DoubleEndedIterator<Item = (&Id, &T)> + ExactSizeIterator + Clone + '_ {
@@ -670,8 +680,8 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         key
     }
 
-    /// Creates the index again, if ids have changed, or hashes: so that it was full of entries that find no
-    /// value.
+    /// Creates the index again, if ids have changed, or hashes: so that it was full of entries that
+    /// find no value.
     #[cold]
     #[inline(never)]
     fn rebuild(&mut self) {
@@ -753,8 +763,8 @@ impl<Id: Hash + Eq, T, H: BuildHasher + Clone> Builder<Lru<Id, T, H>> {
         self
     }
 
-    /// Sets the bound of the sum of all [weights](Lru::insert_weighted). The default is `u64::MAX`, and 0 is
-    /// taken as 1.
+    /// Sets the bound of the sum of all [weights](Lru::insert_weighted). The default is `u64::MAX`,
+    /// and 0 is taken as 1.
     ///
     /// ```
     /// use flatslab::collections::Lru;

@@ -55,7 +55,7 @@ fn is_like_a_map(time: u64, most: u32) {
                 wheel.clear();
                 model.clear();
             }
-            _ if one_in(4000) => {
+            _ if one_in(400) => {
                 now = time + random(1 << random(u64::from(most)));
                 wheel.reset(now);
                 model.clear();

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use flatslab::bump::Arena;
 use flatslab::bytes::{Atomic, ByteArena, Ring};
+use flatslab::collections::{Heap, Indexed, KeyIndex, Lru, TimerWheel};
 use flatslab::epoch::{EpochBytes, EpochSlab};
 use flatslab::key_slab::{CheckpointSlab, PlainSlab, Storage};
 use flatslab::memory::{Pages, Report};
 use flatslab::pool::Pool;
 use flatslab::sync::{SharedRing, SharedSlab, SpscRing};
-use flatslab::{BoundedKeySlab, BoundedSlab, GenKey, KeySlab, Slab, TrackedSlab};
+use flatslab::{BoundedKeySlab, BoundedSlab, GenKey, Key, KeySlab, Slab, TrackedSlab};
 
 use crate::common::Room;
 use crate::source::Counted;
@@ -30,7 +31,12 @@ impl Ledger {
 
     #[track_caller]
     fn check(&self, report: Report) {
-        assert_eq!(report.bytes(), self.source.bytes(), "{}", self.name);
+        self.check_bytes(report.bytes());
+    }
+
+    #[track_caller]
+    fn check_bytes(&self, bytes: usize) {
+        assert_eq!(bytes, self.source.bytes(), "{}", self.name);
     }
 
     /// The container is dropped.
@@ -38,6 +44,57 @@ impl Ledger {
     fn end(self) {
         self.source.expect_all_back();
     }
+}
+
+#[test]
+fn collections_report_all_bytes_that_their_source_gave() {
+    let (ledger, pages) = Ledger::new("Heap");
+    let mut heap = Heap::<u64>::builder().capacity(100).pages(pages).build();
+    ledger.check_bytes(heap.bytes());
+    heap.try_grow(300).unwrap();
+    ledger.check_bytes(heap.bytes());
+    drop(heap);
+    ledger.end();
+
+    let (ledger, pages) = Ledger::new("TimerWheel");
+    let builder = TimerWheel::<Key>::builder().capacity(100);
+    let mut wheel = builder.pages(pages).build();
+    ledger.check_bytes(wheel.bytes());
+    wheel.try_grow(300).unwrap();
+    ledger.check_bytes(wheel.bytes());
+    drop(wheel);
+    ledger.end();
+
+    let (ledger, pages) = Ledger::new("Lru");
+    let mut cache = Lru::builder().capacity(20).pages(pages).build();
+    for id in 0..50_u64 {
+        cache.insert(id, id);
+    }
+    ledger.check_bytes(cache.bytes());
+    cache.set_deadline(&49, 5);
+    ledger.check_bytes(cache.bytes());
+    cache.try_resize(90, |_, _| unreachable!()).unwrap();
+    ledger.check_bytes(cache.bytes());
+    drop(cache);
+    ledger.end();
+
+    struct Named(u64);
+    impl Indexed<u64> for Named {
+        fn id(&self) -> &u64 {
+            &self.0
+        }
+    }
+    let (ledger, pages) = Ledger::new("KeyIndex");
+    let builder = KeyIndex::<u64>::builder().growing();
+    let mut index = builder.pages(pages).build();
+    let mut values = KeySlab::new();
+    for id in 0..300 {
+        index.insert(&mut values, Named(id)).unwrap();
+        // Also while there are two tables.
+        ledger.check_bytes(index.bytes());
+    }
+    drop(index);
+    ledger.end();
 }
 
 /// Each of these is filled, emptied, filled again and shrunk, so that every side table exists: free

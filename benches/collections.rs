@@ -47,8 +47,8 @@ const PLAN: Plan = plan::of(
     cases,
 );
 
-/// Bytes of an entry of a map, of a priority, of a value in a list, of an order in a book, and of a value
-/// with an id.
+/// Bytes of an entry of a map, of a priority, of a value in a list, of an order in a book, and of a
+/// value with an id.
 const FAMILIES: [usize; 5] = [16, 8, 24, 32, 64];
 
 const MAPS: [&str; 7] = [

@@ -9,10 +9,10 @@ use crate::raw::memory;
 
 /// A slab whose values are reached by key, through plain references.
 ///
-/// All key slabs are stores, and so is a mutable reference to one; a shared reference is none. In a [`LoggedSlab`], and in a
-/// [`CheckpointSlab`], every change is logged first, so a collection is rewound with its values.
-/// The methods of this trait are those of the slab with the same names; those of a slab that logs
-/// abort if memory for its log is refused, and
+/// All key slabs are stores, and so is a mutable reference to one; a shared reference is none. In a
+/// [`LoggedSlab`], and in a [`CheckpointSlab`], every change is logged first, so a collection is
+/// rewound with its values. The methods of this trait are those of the slab with the same names;
+/// those of a slab that logs abort if memory for its log is refused, and
 /// [`try_reserve_changes`](crate::key_slab::Logged::try_reserve_changes) rules this out.
 ///
 /// The trait is safe to implement. An implementation that finds another value each time makes

@@ -88,8 +88,8 @@ pub(super) fn timers<T: Timeouts>(mut setting: Setting) -> Turn {
 /// Passes that do the same.
 const PASSES: usize = 3;
 
-/// The longest of all ticks: of the calls that find what is due, between 16 messages. A tick counts as long as
-/// it took in the pass that nothing interrupted, the shortest one.
+/// The longest of all ticks: of the calls that find what is due, between 16 messages. A tick counts
+/// as long as it took in the pass that nothing interrupted, the shortest one.
 pub(super) fn longest_tick<T: Timeouts>(mut setting: Setting) -> Turn {
     let count = timed(setting.live) / MESSAGES * 4;
     let mut ticks = vec![f64::INFINITY; count];

@@ -6,8 +6,8 @@
 //!
 //! # Invariants
 //!
-//! * `circle`: the next entry of each entry in a circle has that one as the previous one, and the entries
-//!   from a head on lead back to it. What a slot that is in no circle has is not read.
+//! * `circle`: the next entry of each entry in a circle has that one as the previous one, and the
+//!   entries from a head on lead back to it. What a slot that is in no circle has is not read.
 
 use crate::error::AllocError;
 use crate::memory::array::Array;
@@ -114,9 +114,9 @@ impl Circles {
         self.links[next as usize].previous = previous;
     }
 
-    /// Takes the first slot out of a list that is not empty, and returns it. It does not read the link to the
-    /// previous entry, which has just been written if another slot was the first one before: the
-    /// processor would wait until it is in the cache.
+    /// Takes the first slot out of a list that is not empty, and returns it. It does not read the
+    /// link to the previous entry, which has just been written if another slot was the first one
+    /// before: the processor would wait until it is in the cache.
     #[inline(always)]
     pub(super) fn pop_front(&mut self, head: usize) -> usize {
         let first = self.links[head].next as usize;

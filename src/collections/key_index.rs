@@ -1,7 +1,7 @@
 //! `KeyIndex`: finds a value of a slab by an id that the value contains.
 //!
-//! The ids stay in the values. `id_table.rs` has the table of an index, whose entries are the numbers of
-//! slots, each with some bits of the hash of its id.
+//! The ids stay in the values. `id_table.rs` has the table of an index, whose entries are the
+//! numbers of slots, each with some bits of the hash of its id.
 //!
 //! A growing index allocates its next table when three quarters of the slots are used, writes a few
 //! groups of it with each insertion, and moves a few groups of the old table with each insertion
@@ -327,7 +327,8 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
                     let Some(hash) = hash_of(&self.hasher, store, slot) else {
                         continue;
                     };
-                    // A stale entry of the slot would find a value that was not added, or be its second.
+                    // A stale entry of the slot would find a value that was not added, or be its
+                    // second.
                     let is_this = |place: Place| (place.group, place.at) == (group, at);
                     let finds = match self.find_slot(hash, slot) {
                         Some(Found::Here(place)) => number == 0 && is_this(place),

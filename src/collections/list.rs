@@ -54,10 +54,10 @@ use crate::store::Store;
 /// is in another list or in none, it returns an error and changes nothing. It panics, and changes
 /// nothing, if a neighbour is not linked to the value: because a value was removed from the slab
 /// while it was linked, because the store is not the one with this list's values, or because an old
-/// copy of the list is used. Lists are told apart by their owners: if owners in several slabs have the
-/// same key, such as the first level of each of several books, a mistake between their stores is not
-/// noticed. There, use keys that differ. A walk ends after [`len`](Self::len) values, and panics at a value that
-/// is not in this list.
+/// copy of the list is used. Lists are told apart by their owners: if owners in several slabs have
+/// the same key, such as the first level of each of several books, a mistake between their stores
+/// is not noticed. There, use keys that differ. A walk ends after [`len`](Self::len) values, and
+/// panics at a value that is not in this list.
 ///
 /// # Cost
 ///

@@ -25,9 +25,10 @@
 //!
 //! Lists and indices work on every [`Store`]: [`KeySlab`](crate::KeySlab),
 //! [`BoundedKeySlab`](crate::BoundedKeySlab), [`CheckpointSlab`](crate::key_slab::CheckpointSlab),
-//! the parts of a [`SlabGroup`](crate::key_slab::SlabGroup). A heap and a timer wheel hold keys of any slab; a cache has its own. In a
-//! [`Slab`](crate::Slab) or [`BoundedSlab`](crate::BoundedSlab), whose borrows are tracked, values
-//! are linked as before: with `Cell`s, or with the crate `intrusive-collections`.
+//! the parts of a [`SlabGroup`](crate::key_slab::SlabGroup). A heap and a timer wheel hold keys of
+//! any slab; a cache has its own. In a [`Slab`](crate::Slab) or
+//! [`BoundedSlab`](crate::BoundedSlab), whose borrows are tracked, values are linked as before:
+//! with `Cell`s, or with the crate `intrusive-collections`.
 //!
 //! # What misuse does
 //!

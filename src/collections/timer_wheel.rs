@@ -10,20 +10,21 @@
 //! a block of the next level, and has room for all of that block's timers as soon as the block before
 //! it has begun. What is late because too much is to be moved is moved by the following calls.
 //!
-//! A timer that is started again with a later deadline, as most are, stays where it is: the deadline
-//! is written, and the timer is moved when its bucket comes. If the calls cannot keep up with that, it is
-//! moved when it is started: otherwise those that are started again all the time would fill the buckets
-//! sooner than the calls empty them, and the wheel would never reach the timers that are due.
+//! A timer that is started again with a later deadline, as most are, stays where it is: the
+//! deadline is written, and the timer is moved when its bucket comes. If the calls cannot keep up
+//! with that, it is moved when it is started: otherwise those that are started again all the time
+//! would fill the buckets sooner than the calls empty them, and the wheel would never reach the
+//! timers that are due.
 //!
 //! The links and the deadlines of all timers are in arrays with an entry for each slot; no operation
 //! touches the values of the slab.
 //!
 //! # Invariants
 //!
-//! * `wheel-linked`: the timers in the list of a bucket, and no others, have its number, and there are
-//!   as many as `counts` says. `occupied` has the bits of the buckets with timers, and `levels` those of
-//!   the levels with such a bucket. They also have bits of buckets and levels that have become empty,
-//!   until these are looked at.
+//! * `wheel-linked`: the timers in the list of a bucket, and no others, have its number, and there
+//!   are as many as `counts` says. `occupied` has the bits of the buckets with timers, and `levels`
+//!   those of the levels with such a bucket. They also have bits of buckets and levels that have
+//!   become empty, until these are looked at.
 //! * `wheel-window`: a timer is in a bucket whose block is not after its deadline, or is that of `time`
 //!   if the deadline is over. In each level the blocks of timers are that of `time` or up to 127
 //!   blocks later.
@@ -80,15 +81,16 @@ const MOVES: u32 = 64;
 /// # How long a call takes
 ///
 /// All operations take constant time, except those that say otherwise. Nothing allocates, except
-/// construction and `try_grow`. [`pop_due`](Self::pop_due) returns one timer, and moves at most 64 others
-/// closer to their deadline, a share of them with each tick. If more have to be moved, it may return
-/// `None` although a timer is due: after a jump of the time, if thousands of deadlines are within 64
-/// ticks, or if thousands of timers are started again that were due in the same few ticks. The next calls
-/// move the others, and [`next_due`](Self::next_due) is not later than `now` until all are found.
+/// construction and `try_grow`. [`pop_due`](Self::pop_due) returns one timer, and moves at most 64
+/// others closer to their deadline, a share of them with each tick. If more have to be moved, it
+/// may return `None` although a timer is due: after a jump of the time, if thousands of deadlines
+/// are within 64 ticks, or if thousands of timers are started again that were due in the same few
+/// ticks. The next calls move the others, and [`next_due`](Self::next_due) is not later than `now`
+/// until all are found.
 ///
-/// So a program that calls until `next_due` is later than `now` has every timer on time. One that calls
-/// until `None`, once a tick, spends less time in a tick, and has a timer late by about a tick for each 64
-/// others that were to be moved.
+/// So a program that calls until `next_due` is later than `now` has every timer on time. One that
+/// calls until `None`, once a tick, spends less time in a tick, and has a timer late by about a
+/// tick for each 64 others that were to be moved.
 ///
 /// # Rewinds and snapshots
 ///
@@ -304,8 +306,8 @@ impl<K: SlabKey> TimerWheel<K> {
         self.timers.bytes() + self.lists.bytes() + self.counts.bytes()
     }
 
-    /// Returns the latest time that [`pop_due`](Self::pop_due) was called with, or an earlier one as long as
-    /// its calls have not found, or moved, all timers until then.
+    /// Returns the latest time that [`pop_due`](Self::pop_due) was called with, or an earlier one
+    /// as long as its calls have not found, or moved, all timers until then.
     #[inline]
     #[must_use]
     pub fn time(&self) -> u64 {
@@ -375,9 +377,9 @@ impl<K: SlabKey> TimerWheel<K> {
         Some(deadline)
     }
 
-    /// Removes a timer whose deadline is `now` or earlier, and returns it with its deadline; call it until
-    /// it returns `None`. Timers that are due at the same time come in no particular order, and so do
-    /// all that are due at the first call after a jump of the time.
+    /// Removes a timer whose deadline is `now` or earlier, and returns it with its deadline; call
+    /// it until it returns `None`. Timers that are due at the same time come in no particular
+    /// order, and so do all that are due at the first call after a jump of the time.
     ///
     /// If `now` is earlier than the [time](Self::time), it is taken to be that. [How long a call
     /// takes](Self#how-long-a-call-takes) says when `None` is returned while a timer is due.
@@ -427,10 +429,10 @@ impl<K: SlabKey> TimerWheel<K> {
     /// Returns the time at which [`pop_due`](Self::pop_due) is to be called next. Returns `None` if
     /// there is no timer.
     ///
-    /// It is not later than the earliest deadline, or than the [time](Self::time) if that is over, so a
-    /// program may wait until then. It is earlier if timers have to be moved before, or the first of them
-    /// was started again, and not later than the `now` of the last call if a timer may be due that was not
-    /// found.
+    /// It is not later than the earliest deadline, or than the [time](Self::time) if that is over,
+    /// so a program may wait until then. It is earlier if timers have to be moved before, or the
+    /// first of them was started again, and not later than the `now` of the last call if a timer
+    /// may be due that was not found.
     #[must_use]
     #[doc(alias("next_deadline", "poll_timeout"))]
     pub fn next_due(&self) -> Option<u64> {

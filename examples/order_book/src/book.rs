@@ -196,7 +196,8 @@ impl<L: Copy + PartialEq> Books<L> {
         books
     }
 
-    /// Allocates and touches what the books may need, and finds the blocks of pages: neither is in a snapshot.
+    /// Allocates and touches what the books may need, and finds the blocks of pages: neither is in
+    /// a snapshot.
     pub fn reserve(&mut self) {
         self.levels.resize(self.limit * WIDTH, self.empty);
         let pages = self.pages.prepare(self.limit - self.pages.len());

@@ -25,7 +25,7 @@ use flatslab::epoch::{EpochBytes, EpochError, EpochSlab, InsertError};
 use flatslab::key_slab::{ChangeError, CheckpointSlab, InsertAtError, RewindError, SecondarySlab};
 use flatslab::memory::{PageOption, Reason, Shortfall};
 use flatslab::pool::Pool;
-use flatslab::sync::{PushError, SpscRing};
+use flatslab::sync::{PushError, SharedPushError, SpscRing};
 use flatslab::{
     AccessError, AllocError, BoundedKeySlab, BoundedSlab, BuildError, DisjointError, FullError,
     GenKey, Key, KeyError, KeySlab, SizeError, Slab,
@@ -225,12 +225,15 @@ fn errors(to: &mut Messages) {
     let other = head.clone();
     let error: SharedError<_> = head.set_next(other).unwrap_err();
     to.error("SharedError", &error);
-    for error in [
-        PushError::Full,
-        PushError::TooLarge(size),
-        PushError::Closed,
-    ] {
+    for error in [PushError::Full, PushError::TooLarge(size)] {
         to.error("PushError", &error);
+    }
+    for error in [
+        SharedPushError::Full,
+        SharedPushError::TooLarge(size),
+        SharedPushError::Closed,
+    ] {
+        to.error("SharedPushError", &error);
     }
     #[cfg(feature = "zerocopy")]
     to.error("ViewError", &arena.copy(&[0; 9]).view::<u64>().unwrap_err());

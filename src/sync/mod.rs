@@ -36,7 +36,7 @@
 //! | values that any thread creates, reads and drops: sessions, connections, shared state | [`SharedSlab`] |
 //! | bytes that one thread creates and others read | an [atomic `ByteArena`](crate::bytes::ByteArena::atomic) |
 //! | handles of these, on their way from thread to thread | a queue of [another crate](#queues-are-not-in-this-crate) |
-//! | all frames of one thread, for one other thread | a [`SpscRing`], split; it refuses entries when it is full |
+//! | all frames or values of one thread, for one other thread | a [`SpscRing`], split; it refuses entries when it is full |
 //! | the newest frames of many threads, for many readers, each frame for one | a [`SharedRing`]; it overwrites the oldest, and readers may sleep |
 //!
 //! A tracked slab itself stays on its thread. Create it on the thread that uses it. [`SharedSlab`]
@@ -165,6 +165,7 @@
 //! | with atomic counts: the arena, a [`Ring`](crate::bytes::Ring) | yes | no |
 //! | with atomic counts: [`BufMut`](crate::bytes::BufMut), [`Buf`](crate::bytes::Buf) | yes | yes |
 //! | [`SpscRing`], its [`Producer`], [`Consumer`], [`Entry`], [`Frame`]; [`SharedRing`], [`SharedFrame`] | yes | yes |
+//! | the same of [`Values<T>`](Values), and a [`Batch`] | if `T` is | if `T` is `Send` |
 //! | [`EpochSlab`](crate::epoch::EpochSlab) | if `T` is | no |
 //! | [`EpochBytes`](crate::epoch::EpochBytes) | yes | no |
 //! | borrows, guards and scopes of epoch slabs | no | no |
@@ -197,14 +198,14 @@ use core::fmt;
 #[cfg(feature = "tracked")]
 pub use send_slot::SendSlot;
 #[cfg(all(feature = "std", feature = "arenas"))]
-pub use shared_ring::{SharedFrame, SharedRing};
+pub use shared_ring::{SharedFrame, SharedPushError, SharedRing};
 #[cfg(target_has_atomic = "64")]
 pub use shared_slab::{Iter, SharedKey, SharedRef, SharedSlab};
-pub use spsc::{Consumer, Entry, Frame, Producer, SpscRing};
+pub use spsc::{Batch, Consumer, Entry, Frame, Producer, SpscRing, Values};
 
 use crate::error::SizeError;
 
-/// The reason why an entry was not pushed to a ring.
+/// The reason why an entry was not pushed to a [`SpscRing`] of bytes.
 ///
 /// # Examples
 ///
@@ -217,14 +218,11 @@ use crate::error::SizeError;
 /// assert_eq!(producer.push(b"hello"), Err(PushError::Full));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum PushError {
-    /// All places of a [`SpscRing`] have entries, or readers of a `SharedRing` keep all buffers.
+    /// All places have entries.
     Full,
     /// There are more bytes than an entry has room for.
     TooLarge(SizeError),
-    /// The `SharedRing` was closed.
-    Closed,
 }
 
 impl fmt::Display for PushError {
@@ -232,7 +230,6 @@ impl fmt::Display for PushError {
         match self {
             PushError::Full => f.write_str("ring is full"),
             PushError::TooLarge(error) => error.fmt(f),
-            PushError::Closed => f.write_str("ring is closed"),
         }
     }
 }

@@ -16,10 +16,9 @@ use core::ops::Deref;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use super::PushError;
 use crate::builder::{Build, Builder};
 use crate::bytes::{Atomic, Buf, Evicted, RequestError, Ring, RingOptions};
-use crate::error::BuildError;
+use crate::error::{BuildError, SizeError};
 use crate::memory::{Pages, Report};
 use crate::raw::source::Source;
 
@@ -104,6 +103,40 @@ pub struct SharedFrame {
     pub buf: Buf<Atomic>,
 }
 
+/// The reason why an entry was not pushed to a [`SharedRing`].
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::sync::{SharedPushError, SharedRing};
+///
+/// let ring = SharedRing::with_capacity(1, 5);
+/// ring.close();
+/// assert_eq!(ring.push(b"hello"), Err(SharedPushError::Closed));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SharedPushError {
+    /// Readers keep all buffers.
+    Full,
+    /// There are more bytes than an entry has room for.
+    TooLarge(SizeError),
+    /// The ring was closed.
+    Closed,
+}
+
+impl fmt::Display for SharedPushError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SharedPushError::Full => f.write_str("ring is full: readers keep all buffers"),
+            SharedPushError::TooLarge(error) => error.fmt(f),
+            SharedPushError::Closed => f.write_str("ring is closed"),
+        }
+    }
+}
+
+impl core::error::Error for SharedPushError {}
+
 impl SharedRing {
     /// Creates a ring of `entries` entries of at most `max_len` bytes.
     ///
@@ -183,22 +216,22 @@ impl SharedRing {
     /// the ring is closed. Nothing is overwritten then.
     ///
     /// ```
-    /// # use flatslab::sync::{PushError, SharedRing};
+    /// # use flatslab::sync::{SharedPushError, SharedRing};
     /// let ring = SharedRing::with_capacity(1, 5);
     /// assert!(ring.push(b"hello")?.is_none());
     /// assert!(ring.push(b"too long").is_err());
     /// assert_eq!(ring.push(b"again")?.unwrap().len, 5);
-    /// # Ok::<(), PushError>(())
+    /// # Ok::<(), SharedPushError>(())
     /// ```
     #[doc(alias("send", "publish"))]
-    pub fn push(&self, bytes: &[u8]) -> Result<Option<Evicted>, PushError> {
+    pub fn push(&self, bytes: &[u8]) -> Result<Option<Evicted>, SharedPushError> {
         let mut state = self.lock();
         if state.closed {
-            return Err(PushError::Closed);
+            return Err(SharedPushError::Closed);
         }
         let pushed = state.ring.push(bytes).map_err(|error| match error {
-            RequestError::TooLarge(error) => PushError::TooLarge(error),
-            RequestError::Memory(_) => PushError::Full,
+            RequestError::TooLarge(error) => SharedPushError::TooLarge(error),
+            RequestError::Memory(_) => SharedPushError::Full,
         })?;
         let is_awaited = state.waiting > 0;
         drop(state);
@@ -288,11 +321,11 @@ impl SharedRing {
     /// The present entries can still be popped.
     ///
     /// ```
-    /// # use flatslab::sync::{PushError, SharedRing};
+    /// # use flatslab::sync::{SharedPushError, SharedRing};
     /// # let ring = SharedRing::with_capacity(2, 1500);
     /// ring.push(b"last").unwrap();
     /// ring.close();
-    /// assert_eq!(ring.push(b"late"), Err(PushError::Closed));
+    /// assert_eq!(ring.push(b"late"), Err(SharedPushError::Closed));
     /// assert_eq!(*ring.pop_wait().unwrap(), *b"last");
     /// assert!(ring.pop_wait().is_none());
     /// ```

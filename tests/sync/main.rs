@@ -26,3 +26,4 @@ mod shared_slab;
 #[cfg(not(each_run))]
 mod shared_slab_threads;
 mod spsc_ring;
+mod spsc_values;

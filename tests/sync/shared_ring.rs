@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use flatslab::SizeError;
-use flatslab::sync::{PushError, SharedFrame, SharedRing};
+use flatslab::sync::{SharedFrame, SharedPushError, SharedRing};
 
 use crate::common::random::{random, seed};
 use crate::common::{amount, panics};
@@ -81,7 +81,7 @@ fn too_many_bytes_evict_nothing() {
     let ring = SharedRing::with_capacity(1, 5);
     ring.push(b"hello").unwrap();
     for size in [6, 16, 17, 100] {
-        let error = PushError::TooLarge(SizeError { size, limit: 5 });
+        let error = SharedPushError::TooLarge(SizeError { size, limit: 5 });
         assert_eq!(ring.push(&vec![0; size]), Err(error));
     }
     assert_eq!(*ring.pop().unwrap(), *b"hello");
@@ -104,7 +104,7 @@ fn where_readers_have_the_spare_buffers_the_ring_has_fewer_entries() {
         (Ok(None), Ok(Some(3)), Ok(Some(4)))
     );
     kept.push(ring.pop().unwrap());
-    assert_eq!(push(6), Err(PushError::Full));
+    assert_eq!(push(6), Err(SharedPushError::Full));
     for (frame, number) in kept.iter().zip([0, 1, 2, 5]) {
         assert_eq!(**frame, [number]);
     }
@@ -217,7 +217,7 @@ fn a_reader_sleeps_until_there_is_an_entry_or_the_ring_is_closed() {
         let expected: u32 = (0..amount(2000, 10_u32)).map(|number| number % 7).sum();
         assert_eq!(sum, expected as usize);
     });
-    assert_eq!(ring.push(b"late"), Err(PushError::Closed));
+    assert_eq!(ring.push(b"late"), Err(SharedPushError::Closed));
     assert!(ring.is_closed() && ring.pop_wait().is_none());
 }
 

@@ -6,7 +6,8 @@
 //! So a push and a pop read no line that the other end writes, until the remembered positions are
 //! used up.
 //!
-//! A [place](Place) is the length of an entry and its bytes. All places have one stride.
+//! A place of a ring of values is a value. A [place](Place) of a ring of bytes is the length of an
+//! entry and its bytes. All places of a ring have one stride.
 //!
 //! # Invariants
 //!
@@ -58,18 +59,40 @@ pub(super) struct End {
     pub(super) places: Places,
 }
 
-/// Makes the two ends of a ring of this number of entries, which is not 0.
+/// Makes the two ends of a ring of this number of byte entries, which is not 0.
 ///
 /// # Errors
 ///
 /// If entries are too many or too large, or the source refuses.
-pub(super) fn make(
+pub(super) fn make_bytes(
     capacity: usize,
     max_len: usize,
     source: &Source,
 ) -> Result<[End; 2], BuildError> {
-    let places = Places::new(max_len)?;
-    // A place has at least two bytes, so twice the capacity does not overflow.
+    let ends = make(capacity, Places::of_bytes(max_len)?, source)?;
+    let [End { first, places, .. }, _] = &ends;
+    for number in 0..capacity {
+        // SAFETY: below the capacity; neither end is used yet. `false` is always allowed.
+        unsafe { places.place(*first, number).set_initialised(false) };
+    }
+    Ok(ends)
+}
+
+/// Makes the two ends of a ring of this number of values, which is not 0.
+///
+/// # Errors
+///
+/// If values are too many or too large, or the source refuses.
+pub(super) fn make_values<T>(capacity: usize, source: &Source) -> Result<[End; 2], BuildError> {
+    Ok(make(capacity, Places::of_values::<T>(), source)?)
+}
+
+/// # Errors
+///
+/// If the block would be too large, or the source refuses.
+fn make(capacity: usize, places: Places, source: &Source) -> Result<[End; 2], AllocError> {
+    // A block has at most `isize::MAX` bytes, so twice the capacity does not overflow; places
+    // without bytes are limited in the same way.
     let (layout, offset) = places.layout(Layout::new::<Shared>(), capacity)?;
     let block = Block::allocate(layout, source)?;
     block.touch();
@@ -86,10 +109,6 @@ pub(super) fn make(
         });
         first
     };
-    for number in 0..capacity {
-        // SAFETY: below the capacity; no end is made yet. `false` is always allowed.
-        unsafe { places.place(first, number).set_initialised(false) };
-    }
     let end = || End {
         shared,
         first,
@@ -106,17 +125,33 @@ impl End {
         unsafe { self.shared.as_ref() }
     }
 
-    /// The place of a position.
+    /// The number of the place of a position; it is below the capacity, because a position is below
+    /// twice that (`positions-in-ring`).
     #[inline(always)]
-    pub(super) fn place(&self, position: usize) -> Place {
-        let number = if position < self.capacity {
+    fn number(&self, position: usize) -> usize {
+        if position < self.capacity {
             position
         } else {
             position - self.capacity
-        };
-        // SAFETY: a position is below twice the capacity (`positions-in-ring`), so `number` is
-        // below it.
-        unsafe { self.places.place(self.first, number) }
+        }
+    }
+
+    /// The place of a position, in a ring of bytes.
+    #[inline(always)]
+    pub(super) fn place(&self, position: usize) -> Place {
+        // SAFETY: below the number of places.
+        unsafe { self.places.place(self.first, self.number(position)) }
+    }
+
+    /// The place of a position, in a ring of values.
+    ///
+    /// # Safety
+    ///
+    /// The ring is one of values of this type.
+    #[inline(always)]
+    pub(super) unsafe fn value<T>(&self, position: usize) -> NonNull<T> {
+        // SAFETY: the places are values of this type (precondition), and the number is below theirs.
+        unsafe { self.first.cast::<T>().add(self.number(position)) }
     }
 
     /// The next position.
@@ -182,6 +217,7 @@ const MOST_BYTES: usize = u32::MAX as usize - (ALIGN - 1);
 pub(super) struct Places {
     max_len: usize,
     stride: usize,
+    align: usize,
 }
 
 /// One place: `max_len` bytes. Before them is their length, in 4 bytes, and after that, in one byte
@@ -193,7 +229,7 @@ impl Places {
     /// # Errors
     ///
     /// If `max_len` exceeds the limit of an entry.
-    pub(super) fn new(max_len: usize) -> Result<Self, BuildError> {
+    pub(super) fn of_bytes(max_len: usize) -> Result<Self, BuildError> {
         BuildError::in_range("max_len", max_len, 1, MOST_BYTES)?;
         let too_large = AllocError::TooManyBytes {
             slots: 1,
@@ -202,7 +238,19 @@ impl Places {
         let stride = (max_len.checked_next_multiple_of(ALIGN))
             .and_then(|bytes| bytes.checked_add(ALIGN))
             .ok_or(too_large)?;
-        Ok(Places { max_len, stride })
+        Ok(Places {
+            max_len,
+            stride,
+            align: ALIGN,
+        })
+    }
+
+    pub(super) fn of_values<T>() -> Self {
+        Places {
+            max_len: size_of::<T>(),
+            stride: size_of::<T>(),
+            align: align_of::<T>(),
+        }
     }
 
     /// The layout of `before` followed by this number of places, and the offset of the places.
@@ -215,8 +263,9 @@ impl Places {
         before: Layout,
         count: usize,
     ) -> Result<(Layout, usize), AllocError> {
-        let bytes = self.stride.checked_mul(count);
-        let places = bytes.and_then(|bytes| Layout::from_size_align(bytes, ALIGN).ok());
+        // At least a byte each, so that there are no more places than bytes of a block.
+        let bytes = self.stride.max(1).checked_mul(count);
+        let places = bytes.and_then(|bytes| Layout::from_size_align(bytes, self.align).ok());
         (places.and_then(|places| before.extend(places).ok())).ok_or(AllocError::TooManyBytes {
             slots: count,
             slot_bytes: self.stride,

@@ -1,6 +1,7 @@
-//! The end of a ring that reads. The invariants are in `block.rs`.
+//! The end of a ring that reads, and entries of bytes. The invariants are in `block.rs`.
 
 use core::fmt;
+use core::marker::PhantomData;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
@@ -8,37 +9,30 @@ use super::block::End;
 use crate::raw::atomic::Ordering;
 use crate::raw::this_thread;
 
-/// The reading end of a [`SpscRing`](super::SpscRing). It is `Send` and `Sync`.
+/// The reading end of a [`SpscRing`](super::SpscRing): of bytes, or of [`Values`](super::Values).
 ///
 /// After it is dropped, entries are never read, and
 /// [`Producer::is_closed`](super::Producer::is_closed) returns `true`.
-pub struct Consumer {
-    end: End,
+pub struct Consumer<E: ?Sized = [u8]> {
+    pub(super) end: End,
     /// Its own position (`own-position`).
-    head: usize,
+    pub(super) head: usize,
     /// The position at which the ring is empty, as far as is known (`own-position`).
-    tail: usize,
+    pub(super) tail: usize,
     /// The number of its thread, when it last told the producer.
     thread: usize,
+    /// Covariant: entries are taken out, and not put in.
+    entries: PhantomData<*const E>,
 }
 
 // SAFETY: data that is shared with the other end is atomic, or belongs to one end
-// (`places-of-ends`).
-unsafe impl Send for Consumer {}
+// (`places-of-ends`). The entries come from the other end's thread, and are `Send`.
+unsafe impl<E: ?Sized + Send> Send for Consumer<E> {}
 // SAFETY: by reference only its numbers are read.
-unsafe impl Sync for Consumer {}
+unsafe impl<E: ?Sized + Send> Sync for Consumer<E> {}
 
+/// Entries of bytes.
 impl Consumer {
-    /// The end of a ring that is empty.
-    pub(super) fn new(end: End) -> Self {
-        Consumer {
-            end,
-            head: 0,
-            tail: 0,
-            thread: 0,
-        }
-    }
-
     /// Takes the oldest entry. O(1); wait-free.
     ///
     /// Its place is free again when the frame is dropped. If the frame is forgotten, its place
@@ -69,9 +63,36 @@ impl Consumer {
         })
     }
 
+    /// Returns the maximum number of bytes of an entry.
+    ///
+    /// ```
+    /// # use flatslab::sync::SpscRing;
+    /// let (_producer, consumer) = SpscRing::with_capacity(2, 1500).split();
+    /// assert_eq!(consumer.max_len(), 1500);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn max_len(&self) -> usize {
+        self.end.places.max_len()
+    }
+}
+
+/// Entries of any type.
+impl<E: ?Sized> Consumer<E> {
+    /// The end of a ring that is empty.
+    pub(super) fn new(end: End) -> Self {
+        Consumer {
+            end,
+            head: 0,
+            tail: 0,
+            thread: 0,
+            entries: PhantomData,
+        }
+    }
+
     /// Reads the producer's position; returns whether there is an entry.
     #[inline]
-    fn look(&mut self) -> bool {
+    pub(super) fn look(&mut self) -> bool {
         // Relaxed: only this end writes it.
         let head = self.end.shared().head.0.load(Ordering::Relaxed);
         if head != self.head {
@@ -93,7 +114,7 @@ impl Consumer {
 
     /// Gives the places before its own position to the producer.
     #[inline(always)]
-    fn give_back(&mut self) {
+    pub(super) fn give_back(&mut self) {
         let head = &self.end.shared().head.0;
         // Release: pairs with the acquire in `Producer::look`; they were read.
         head.store(self.head, Ordering::Release);
@@ -139,19 +160,6 @@ impl Consumer {
         self.end.capacity
     }
 
-    /// Returns the maximum number of bytes of an entry.
-    ///
-    /// ```
-    /// # use flatslab::sync::SpscRing;
-    /// let (_producer, consumer) = SpscRing::with_capacity(2, 1500).split();
-    /// assert_eq!(consumer.max_len(), 1500);
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn max_len(&self) -> usize {
-        self.end.places.max_len()
-    }
-
     /// Returns whether the producer was dropped.
     ///
     /// All its entries can still be popped: if this returns `true`, and a pop after that finds no
@@ -172,12 +180,12 @@ impl Consumer {
 }
 
 /// Prints the number of entries and the like.
-impl fmt::Debug for Consumer {
+impl<E: ?Sized> fmt::Debug for Consumer<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Consumer")
             .field("len", &self.len())
             .field("capacity", &self.capacity())
-            .field("max_len", &self.max_len())
+            .field("max_len", &self.end.places.max_len())
             .field("closed", &self.is_closed())
             .finish()
     }
@@ -230,7 +238,7 @@ impl fmt::Debug for Frame<'_> {
     }
 }
 
-impl core::panic::UnwindSafe for Consumer {}
-impl core::panic::RefUnwindSafe for Consumer {}
+impl<E: ?Sized> core::panic::UnwindSafe for Consumer<E> {}
+impl<E: ?Sized> core::panic::RefUnwindSafe for Consumer<E> {}
 impl core::panic::UnwindSafe for Frame<'_> {}
 impl core::panic::RefUnwindSafe for Frame<'_> {}

@@ -1,32 +1,39 @@
-//! A ring of entries of bytes for two threads.
+//! A ring of entries for two threads: bytes, or values of one type.
 //!
-//! `block.rs` has the state that the two ends share; `producer.rs` and `consumer.rs` are the ends.
+//! `block.rs` has the state that the two ends share; `producer.rs` and `consumer.rs` are the ends,
+//! and what they do with bytes; `values.rs` is what they do with values.
 
 mod block;
 mod consumer;
 #[cfg(all(test, loom))]
 mod models;
 mod producer;
+mod values;
 
 pub use consumer::{Consumer, Frame};
 pub use producer::{Entry, Producer};
+pub use values::{Batch, Values};
 
 use core::fmt;
+
+use block::End;
 
 use crate::builder::{Build, Builder};
 use crate::error::BuildError;
 use crate::memory::Pages;
 use crate::raw::report::Report;
 
-/// A bounded queue of byte entries for one producer and one consumer, each on its own thread.
+/// A bounded queue for one producer and one consumer, each on its own thread: of byte entries, or of
+/// values of a `Copy` type.
 ///
 /// [`split`](Self::split) it into its two ends, both of which are wait-free. Entries are first in,
 /// first out, and a full ring refuses entries. Only the one consumer gets each entry; for several
 /// readers see [`sync`](crate::sync#each-entry-to-every-reader).
 ///
 /// All memory is one block, which is allocated and touched at construction, and freed with the last
-/// of the two ends. Each entry has room for `max_len` bytes, rounded up to a multiple of 16, and 16
-/// bytes for its length; bytes begin at a multiple of 16. The ring is `Send` and `Sync`.
+/// of the two ends. A byte entry has room for `max_len` bytes, rounded up to a multiple of 16, and 16
+/// bytes for its length; bytes begin at a multiple of 16. A value takes its own size. The ring is
+/// `Send` and `Sync`, if the values are `Send`.
 ///
 /// # Examples
 ///
@@ -54,11 +61,54 @@ use crate::raw::report::Report;
 /// assert_eq!(reader.join().unwrap(), 11);
 /// # Ok::<(), flatslab::sync::PushError>(())
 /// ```
-pub struct SpscRing {
-    producer: Producer,
-    consumer: Consumer,
+///
+/// Values, without an encoding:
+///
+/// ```
+/// use flatslab::sync::SpscRing;
+///
+/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// struct Fill {
+///     order: u64,
+///     quantity: u32,
+/// }
+///
+/// let (mut producer, mut consumer) = SpscRing::of_values(1024).split();
+/// producer.push(Fill { order: 7, quantity: 100 }).unwrap();
+/// assert_eq!(consumer.pop(), Some(Fill { order: 7, quantity: 100 }));
+/// ```
+pub struct SpscRing<E: ?Sized = [u8]> {
+    producer: Producer<E>,
+    consumer: Consumer<E>,
 }
 
+/// Entries that are values of a `Copy` type.
+impl<T: Copy> SpscRing<Values<T>> {
+    /// Creates a ring of `entries` values.
+    ///
+    /// # Complexity
+    ///
+    /// O(n) for n entries.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `entries` is 0, or the values take more than `isize::MAX` bytes. If the allocator
+    /// refuses, the program aborts, as with `Vec`.
+    ///
+    /// ```
+    /// use flatslab::sync::{SpscRing, Values};
+    ///
+    /// let ring = SpscRing::<Values<[u32; 10]>>::of_values(1024);
+    /// assert_eq!(ring.capacity(), 1024);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn of_values(entries: usize) -> Self {
+        SpscRing::builder().entries(entries).values().build()
+    }
+}
+
+/// Entries of bytes.
 impl SpscRing {
     /// Creates a ring of `entries` entries of at most `max_len` bytes.
     ///
@@ -93,6 +143,26 @@ impl SpscRing {
         })
     }
 
+    /// Returns the maximum number of bytes of an entry.
+    ///
+    /// ```
+    /// assert_eq!(flatslab::sync::SpscRing::with_capacity(2, 1500).max_len(), 1500);
+    /// ```
+    #[must_use]
+    pub fn max_len(&self) -> usize {
+        self.producer.max_len()
+    }
+}
+
+/// Entries of any type.
+impl<E: ?Sized> SpscRing<E> {
+    fn new([first, second]: [End; 2]) -> Self {
+        SpscRing {
+            producer: Producer::new(first),
+            consumer: Consumer::new(second),
+        }
+    }
+
     /// Splits the ring into its two ends, each of which can be sent to its own thread.
     ///
     /// ```
@@ -103,7 +173,7 @@ impl SpscRing {
     /// ```
     #[inline]
     #[must_use]
-    pub fn split(self) -> (Producer, Consumer) {
+    pub fn split(self) -> (Producer<E>, Consumer<E>) {
         (self.producer, self.consumer)
     }
 
@@ -115,16 +185,6 @@ impl SpscRing {
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.producer.capacity()
-    }
-
-    /// Returns the maximum number of bytes of an entry.
-    ///
-    /// ```
-    /// assert_eq!(flatslab::sync::SpscRing::with_capacity(2, 1500).max_len(), 1500);
-    /// ```
-    #[must_use]
-    pub fn max_len(&self) -> usize {
-        self.producer.max_len()
     }
 
     /// Returns a report on the ring's memory: its size, and which of the requested page options
@@ -141,11 +201,11 @@ impl SpscRing {
 }
 
 /// Prints the number of entries and the like.
-impl fmt::Debug for SpscRing {
+impl<E: ?Sized> fmt::Debug for SpscRing<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SpscRing")
             .field("capacity", &self.capacity())
-            .field("max_len", &self.max_len())
+            .field("max_len", &self.producer.end.places.max_len())
             .finish()
     }
 }
@@ -163,9 +223,17 @@ impl Build for SpscRing {
     fn try_build(options: SpscOptions, pages: Pages) -> Result<Self, BuildError> {
         BuildError::in_range("entries", options.entries, 1, usize::MAX)?;
         let source = pages.into_source()?;
-        let [first, second] = block::make(options.entries, options.max_len, &source)?;
-        let (producer, consumer) = (Producer::new(first), Consumer::new(second));
-        Ok(SpscRing { producer, consumer })
+        block::make_bytes(options.entries, options.max_len, &source).map(SpscRing::new)
+    }
+}
+
+impl<T: Copy> Build for SpscRing<Values<T>> {
+    type Options = SpscOptions;
+
+    fn try_build(options: SpscOptions, pages: Pages) -> Result<Self, BuildError> {
+        BuildError::in_range("entries", options.entries, 1, usize::MAX)?;
+        let source = pages.into_source()?;
+        block::make_values::<T>(options.entries, &source).map(SpscRing::new)
     }
 }
 
@@ -198,5 +266,16 @@ impl Builder<SpscRing> {
     pub const fn max_len(mut self, bytes: usize) -> Self {
         self.options.max_len = bytes;
         self
+    }
+
+    /// Makes entries values of a `Copy` type. The maximum number of bytes of an entry means nothing
+    /// then.
+    ///
+    /// ```
+    /// let ring = flatslab::sync::SpscRing::builder().entries(7).values::<u64>().build();
+    /// assert_eq!(ring.capacity(), 7);
+    /// ```
+    pub fn values<T: Copy>(self) -> Builder<SpscRing<Values<T>>> {
+        self.map(|options| options)
     }
 }

@@ -1,6 +1,7 @@
-//! The end of a ring that writes. The invariants are in `block.rs`.
+//! The end of a ring that writes, and entries of bytes. The invariants are in `block.rs`.
 
 use core::fmt;
+use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ops::{Deref, DerefMut};
 
@@ -11,12 +12,13 @@ use crate::raw::filling::Filling;
 use crate::raw::report::Report;
 use crate::raw::this_thread;
 use crate::raw::touch::LINE;
+use crate::stats::Stats;
 use crate::sync::PushError;
 
 /// Lines that are prefetched ahead of the producer.
 const AHEAD: usize = 16;
 
-/// The writing end of a [`SpscRing`](super::SpscRing). It is `Send` and `Sync`.
+/// The writing end of a [`SpscRing`](super::SpscRing): of bytes, or of [`Values`](super::Values).
 ///
 /// After it is dropped the consumer can still pop all entries.
 ///
@@ -40,34 +42,30 @@ const AHEAD: usize = 16;
 /// assert_eq!(*consumer.pop().unwrap(), *b"second");
 /// # Ok::<(), flatslab::sync::PushError>(())
 /// ```
-pub struct Producer {
-    end: End,
+pub struct Producer<E: ?Sized = [u8]> {
+    pub(super) end: End,
     /// Its own position. The position that was last published is before it by the number of
     /// deferred entries (`places-of-ends`).
-    tail: usize,
+    pub(super) tail: usize,
     /// The position at which the ring is full, as far as is known (`own-position`).
     limit: usize,
     /// Whether the consumer is on another thread, as far as is known.
     is_apart: bool,
+    /// How often it found the ring full.
+    refusals: u64,
+    /// Contravariant: entries are put in, and not taken out.
+    entries: PhantomData<fn(&E)>,
 }
 
 // SAFETY: data that is shared with the other end is atomic, or belongs to one end
 // (`places-of-ends`). Everything that an end does needs it exclusively, except reading its numbers.
-unsafe impl Send for Producer {}
+// The entries move to the other end's thread, and are `Send`.
+unsafe impl<E: ?Sized + Send> Send for Producer<E> {}
 // SAFETY: by reference only its numbers are read.
-unsafe impl Sync for Producer {}
+unsafe impl<E: ?Sized + Send> Sync for Producer<E> {}
 
+/// Entries of bytes.
 impl Producer {
-    /// The end of a ring that is empty.
-    pub(super) fn new(end: End) -> Self {
-        Producer {
-            tail: 0,
-            limit: end.capacity,
-            is_apart: true,
-            end,
-        }
-    }
-
     /// Copies bytes into a new entry.
     ///
     /// # Complexity
@@ -136,30 +134,6 @@ impl Producer {
         Ok(())
     }
 
-    /// Publishes all deferred entries, so that the consumer finds them. O(1); wait-free.
-    ///
-    /// ```
-    /// # use flatslab::sync::SpscRing;
-    /// let (mut producer, mut consumer) = SpscRing::with_capacity(2, 1500).split();
-    /// producer.push_deferred(b"hello")?;
-    /// producer.flush();
-    /// assert_eq!(*consumer.pop().unwrap(), *b"hello");
-    /// # Ok::<(), flatslab::sync::PushError>(())
-    /// ```
-    #[inline]
-    pub fn flush(&mut self) {
-        self.publish();
-    }
-
-    /// Gives the places before its own position to the consumer.
-    #[inline(always)]
-    fn publish(&self) {
-        // Release: pairs with the acquire in `Consumer::look`; the entries are written. By
-        // reference on any thread: the number is the same one then.
-        let tail = &self.end.shared().tail.0;
-        tail.store(self.tail, Ordering::Release);
-    }
-
     /// Returns an entry that is filled in place and then [committed](Entry::commit), or `None` if
     /// the ring is full. O(1); wait-free.
     ///
@@ -187,10 +161,65 @@ impl Producer {
     /// The next place, if there is one.
     #[inline(always)]
     fn vacant(&mut self) -> Option<Place> {
-        if self.tail == self.limit && !self.look() {
-            return None;
+        self.has_room().then(|| self.end.place(self.tail))
+    }
+
+    /// Returns the maximum number of bytes of an entry.
+    ///
+    /// ```
+    /// # use flatslab::sync::SpscRing;
+    /// let (producer, _consumer) = SpscRing::with_capacity(2, 1500).split();
+    /// assert_eq!(producer.max_len(), 1500);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn max_len(&self) -> usize {
+        self.end.places.max_len()
+    }
+}
+
+/// Entries of any type.
+impl<E: ?Sized> Producer<E> {
+    /// The end of a ring that is empty.
+    pub(super) fn new(end: End) -> Self {
+        Producer {
+            tail: 0,
+            limit: end.capacity,
+            is_apart: true,
+            refusals: 0,
+            entries: PhantomData,
+            end,
         }
-        Some(self.end.place(self.tail))
+    }
+
+    /// Publishes all deferred entries, so that the consumer finds them. O(1); wait-free.
+    ///
+    /// ```
+    /// # use flatslab::sync::SpscRing;
+    /// let (mut producer, mut consumer) = SpscRing::with_capacity(2, 1500).split();
+    /// producer.push_deferred(b"hello")?;
+    /// producer.flush();
+    /// assert_eq!(*consumer.pop().unwrap(), *b"hello");
+    /// # Ok::<(), flatslab::sync::PushError>(())
+    /// ```
+    #[inline]
+    pub fn flush(&mut self) {
+        self.publish();
+    }
+
+    /// Gives the places before its own position to the consumer.
+    #[inline(always)]
+    fn publish(&self) {
+        // Release: pairs with the acquire in `Consumer::look`; the entries are written. By
+        // reference on any thread: the number is the same one then.
+        let tail = &self.end.shared().tail.0;
+        tail.store(self.tail, Ordering::Release);
+    }
+
+    /// Returns whether the next place is free.
+    #[inline(always)]
+    pub(super) fn has_room(&mut self) -> bool {
+        self.tail != self.limit || self.look()
     }
 
     /// Reads the consumer's position; returns whether there is a free place.
@@ -217,6 +246,7 @@ impl Producer {
             // waits for one would wait for ever. Only then: a batch that has room is found as a
             // whole.
             self.publish();
+            self.refusals += 1;
         }
         has_room
     }
@@ -253,6 +283,39 @@ impl Producer {
         // Relaxed: nothing is read by it.
         let head = self.end.shared().head.0.load(Ordering::Relaxed);
         self.end.between(head, self.tail)
+    }
+
+    /// Returns the number of places that are free. As many pushes succeed, whatever the consumer does.
+    ///
+    /// ```
+    /// # use flatslab::sync::SpscRing;
+    /// let (mut producer, _consumer) = SpscRing::with_capacity(2, 1500).split();
+    /// producer.push(b"hello").unwrap();
+    /// assert_eq!(producer.free(), 1);
+    /// ```
+    #[must_use]
+    pub fn free(&self) -> usize {
+        self.capacity() - self.len()
+    }
+
+    /// Returns the figures of the ring: how many places have entries or are free, its bytes, and how
+    /// often the producer found it full. O(1).
+    ///
+    /// ```
+    /// # use flatslab::sync::SpscRing;
+    /// let (mut producer, _consumer) = SpscRing::of_values(1).split();
+    /// producer.push(7).unwrap();
+    /// producer.push(8).unwrap_err();
+    /// let stats = producer.stats();
+    /// assert_eq!((stats.live, stats.free, stats.refusals), (1, 0, Some(1)));
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let (len, capacity) = (self.len(), self.capacity());
+        let bytes = self.memory().bytes();
+        let mut stats = Stats::new(len, capacity - len, capacity, bytes);
+        stats.refusals = Some(self.refusals);
+        stats
     }
 
     /// Returns whether no place is taken.
@@ -297,19 +360,6 @@ impl Producer {
         self.end.capacity
     }
 
-    /// Returns the maximum number of bytes of an entry.
-    ///
-    /// ```
-    /// # use flatslab::sync::SpscRing;
-    /// let (producer, _consumer) = SpscRing::with_capacity(2, 1500).split();
-    /// assert_eq!(producer.max_len(), 1500);
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn max_len(&self) -> usize {
-        self.end.places.max_len()
-    }
-
     /// Returns whether the consumer was dropped. Entries pushed after that are never read.
     ///
     /// ```
@@ -329,19 +379,19 @@ impl Producer {
 }
 
 /// Publishes the deferred entries.
-impl Drop for Producer {
+impl<E: ?Sized> Drop for Producer<E> {
     fn drop(&mut self) {
         self.flush();
     }
 }
 
 /// Prints the number of entries and the like.
-impl fmt::Debug for Producer {
+impl<E: ?Sized> fmt::Debug for Producer<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Producer")
             .field("len", &self.len())
             .field("capacity", &self.capacity())
-            .field("max_len", &self.max_len())
+            .field("max_len", &self.end.places.max_len())
             .field("closed", &self.is_closed())
             .finish()
     }

@@ -17,14 +17,21 @@ pub(crate) use core::sync::atomic::AtomicPtr;
 pub(crate) use core::sync::atomic::AtomicU64;
 #[cfg(all(not(all(test, loom)), any(feature = "alloc", target_has_atomic = "8")))]
 pub(crate) use core::sync::atomic::Ordering;
+#[cfg(all(feature = "threads", not(all(test, loom))))]
+pub(crate) use core::sync::atomic::fence;
 #[cfg(all(feature = "alloc", not(all(test, loom))))]
 pub(crate) use core::sync::atomic::{AtomicU32, AtomicUsize};
 #[cfg(all(feature = "std", not(all(test, loom))))]
+pub(crate) use std::sync::{Condvar, Mutex};
+#[cfg(all(feature = "std", not(all(test, loom))))]
 pub(crate) use std::thread;
+
+#[cfg(all(test, loom, feature = "std"))]
+pub(crate) use loom::sync::{Condvar, Mutex};
 
 #[cfg(all(test, loom))]
 pub(crate) use loom::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
 #[cfg(all(test, loom))]
 pub(crate) mod thread {

@@ -185,15 +185,25 @@
 // `send_slot.rs`: values that other threads drop; `shared_slab/`: the slab that threads share;
 // `spsc/`, `shared_ring.rs`: the rings of two threads, and of many.
 
+#[cfg(target_has_atomic = "64")]
+mod broadcast;
 #[cfg(feature = "tracked")]
 mod send_slot;
 #[cfg(all(feature = "std", feature = "arenas"))]
 mod shared_ring;
 #[cfg(target_has_atomic = "64")]
 mod shared_slab;
+#[cfg(feature = "std")]
+mod sleepers;
 mod spsc;
 
 use core::fmt;
+
+#[cfg(target_has_atomic = "64")]
+pub use broadcast::{
+    BroadcastBatch, BroadcastClaim, BroadcastConsumer, BroadcastProducer, BroadcastReaders,
+    BroadcastRing, Follower, Missed, Wait,
+};
 
 #[cfg(feature = "tracked")]
 pub use send_slot::SendSlot;

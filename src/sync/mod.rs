@@ -1,8 +1,7 @@
 //! Values, slabs and rings for several threads.
 //!
-//! The other families have no atomic operations, and pay nothing for this one. Types for values
-//! that are sent between threads are separate, and their `Send` and `Sync` say how they can be
-//! used.
+//! These types are separate from those of one thread, which pay nothing for them. Their `Send` and
+//! `Sync` say how they can be used.
 //!
 //! ```
 //! use std::thread;
@@ -35,8 +34,9 @@
 //! | the same, and threads on which no destructor may run, such as an audio callback | [`SendSlot::retire`], [`SharedRef::retire`] |
 //! | values that any thread creates, reads and drops: sessions, connections, shared state | [`SharedSlab`] |
 //! | bytes that one thread creates and others read | an [atomic `ByteArena`](crate::bytes::ByteArena::atomic) |
-//! | handles of these, on their way from thread to thread | a queue of [another crate](#queues-are-not-in-this-crate) |
+//! | handles of these, on their way from thread to thread | a queue of [another crate](#queues-of-handles) |
 //! | all frames or values of one thread, for one other thread | a [`SpscRing`], split; it refuses entries when it is full |
+//! | all values of one thread, each for several other threads | a [`BroadcastRing`]; it waits for a reader, or tells it what it missed |
 //! | the newest frames of many threads, for many readers, each frame for one | a [`SharedRing`]; it overwrites the oldest, and readers may sleep |
 //!
 //! A tracked slab itself stays on its thread. Create it on the thread that uses it. [`SharedSlab`]
@@ -44,14 +44,14 @@
 //!
 //! # Each entry to every reader
 //!
-//! None of the rings does that: [`bytes::Ring`](crate::bytes::Ring), [`SpscRing`] and `SharedRing`
-//! hand each entry to one reader. A ring that waited for every reader would be as slow as the
-//! slowest. A ring that did not wait would overwrite an entry while it is read. Instead:
+//! [`bytes::Ring`](crate::bytes::Ring), [`SpscRing`] and `SharedRing` hand each entry to one reader. A
+//! [`BroadcastRing`] hands it to all of them, and each reader chooses what a slow one means:
 //!
 //! | you have | use |
 //! |---|---|
-//! | a few readers, each of which needs every entry | one queue for each reader; the bytes once, in an [atomic](crate::bytes::Atomic) [`Buf`](crate::bytes::Buf), of which each queue gets a clone |
-//! | readers that may miss entries, but need the newest | the same, with a queue that overwrites: `force_push` of the crate `crossbeam-queue`, below |
+//! | readers that need every entry: a journal, a drop copy | a [`BroadcastConsumer`] each; a push is refused while one is a whole ring behind |
+//! | readers that may miss entries, but must know it: a market data feed | a [`Follower`] each, of the same ring; it is told which entries it missed, and holds up nobody |
+//! | bytes of different lengths | a ring of [atomic](crate::bytes::Atomic) [`Buf`](crate::bytes::Buf)s for each reader: the bytes are copied once, and each ring gets a clone; see below |
 //! | readers that only need the last state | a [`SharedSlab`] or a lock with the state, and no queue |
 //! | readers in other processes, or a history that each of them reads at its own pace | a log or a message broker: out of the crate's scope |
 //!
@@ -78,12 +78,11 @@
 //! assert!(readers.into_iter().all(|reader| reader.join().unwrap() == 11));
 //! ```
 //!
-//! # Queues are not in this crate
+//! # Queues of handles
 //!
-//! Only memory is sent between threads here: a [`SendSlot`], an atomic `Buf`, a key. They are
-//! `Send`, two or three words long, and can be sent through any queue. A queue of such handles
-//! moves no value and copies no byte. The rings of this crate are for bytes that have no buffer of
-//! their own. For handles, use a queue of another crate:
+//! The rings of this crate are for bytes and for `Copy` values, such as keys. A [`SendSlot`] or an
+//! atomic `Buf` is neither: it has a destructor. It is `Send`, two or three words long, and can be
+//! sent through any queue, which then moves no value and copies no byte. Use one of another crate:
 //!
 //! | between | use | properties |
 //! |---|---|---|
@@ -108,8 +107,9 @@
 //!
 //! # Waiting
 //!
-//! A consumer that has nothing to do sleeps, and the sender wakes it. Only the type `SharedRing`
-//! does that itself. For a queue, and for a [`SpscRing`], the order is always the same:
+//! A consumer that has nothing to do sleeps, and the sender wakes it. `SharedRing` and
+//! [`BroadcastRing`] do that themselves. For a queue, and for a [`SpscRing`], the order is always the
+//! same:
 //!
 //! - the sender pushes, and *then* wakes;
 //! - the consumer takes all entries, and *then* sleeps, in a call that returns at once if it was
@@ -166,6 +166,7 @@
 //! | with atomic counts: [`BufMut`](crate::bytes::BufMut), [`Buf`](crate::bytes::Buf) | yes | yes |
 //! | [`SpscRing`], its [`Producer`], [`Consumer`], [`Entry`], [`Frame`]; [`SharedRing`], [`SharedFrame`] | yes | yes |
 //! | the same of [`Values<T>`](Values), and a [`Batch`] | if `T` is | if `T` is `Send` |
+//! | [`BroadcastRing`], its ends and claims, [`Follower`] | if `T` is | if `T` is `Send` |
 //! | [`EpochSlab`](crate::epoch::EpochSlab) | if `T` is | no |
 //! | [`EpochBytes`](crate::epoch::EpochBytes) | yes | no |
 //! | borrows, guards and scopes of epoch slabs | no | no |
@@ -183,7 +184,8 @@
 //! was faster.
 
 // `send_slot.rs`: values that other threads drop; `shared_slab/`: the slab that threads share;
-// `spsc/`, `shared_ring.rs`: the rings of two threads, and of many.
+// `spsc/`, `broadcast/`, `shared_ring.rs`: the rings of two threads, of one and several, and of many;
+// `sleepers.rs`: threads that sleep.
 
 #[cfg(target_has_atomic = "64")]
 mod broadcast;

@@ -9,6 +9,8 @@ mod common;
 mod source;
 
 mod arena;
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
+mod broadcast;
 mod counted;
 mod hostile;
 mod model;

@@ -1,4 +1,4 @@
-//! Frames: values whose bytes stand on the wire, in the log and in market data.
+//! Frames, whose bytes stand on the wire; and what the engine says of them.
 
 use order_flow::command::{Command, Response};
 use order_flow::top::Top;
@@ -12,27 +12,22 @@ pub(crate) struct Frame {
     pub(crate) command: Command,
 }
 
-/// A command in the log, and what it was answered.
-#[derive(Clone, Copy, TryFromBytes, IntoBytes, Immutable)]
-#[repr(C)]
-pub(crate) struct Entry {
+/// What the engine says of one command, to the journal, the standby and market data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event {
     pub(crate) frame: Frame,
     pub(crate) answer: u64,
+    /// The best prices of the command's symbol, if it has changed them.
+    pub(crate) quote: Option<Top>,
+    /// The number of events with a quote before this one.
+    pub(crate) quotes: u64,
 }
 
-/// What the engine says of one command.
+/// What the engine says of one command, to the gateway.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report {
     pub(crate) number: u64,
     pub(crate) response: Response,
-}
-
-/// The best prices of a symbol.
-#[derive(Clone, Copy, TryFromBytes, IntoBytes, Immutable)]
-#[repr(C)]
-pub(crate) struct Quote {
-    pub(crate) symbol: u64,
-    pub(crate) top: Top,
 }
 
 /// Why a frame is refused.

@@ -1,4 +1,4 @@
-//! The exchange: a gateway, the engine, market data and a standby, each on a thread of its own,
+//! The exchange: a gateway, the engine, a journal, a standby and market data, each on a thread of its own,
 //! and every family of flatslab at work between them.
 //!
 //! ```text
@@ -7,11 +7,11 @@
 //! cargo run --release -p exchange --features rivals -- rivals
 //! ```
 //!
-//! Read `program/mod.rs` first: the four threads. The engine is that of the package `order_book`.
+//! Read `program/mod.rs` first: the five threads. The engine is that of the package `order_book`.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `program/` | the four threads |
+//! | `program/` | the five threads |
 //! | `frame.rs` | the frames on the wire |
 //! | `parts.rs` | the parts that the threads share |
 //! | `clients.rs` | the load |

@@ -49,7 +49,7 @@ impl fmt::Display for Outcome {
         let [length, kind, session, range] = self.bad;
         write!(
             f,
-            "An exchange on four threads: {} live orders at most; {} commands to warm up, then \
+            "An exchange on five threads: {} live orders at most; {} commands to warm up, then \
              three times {}.\n\
              {} commands a second, from the frame to the report.\n\
              One at a time: {}.\n\
@@ -58,7 +58,7 @@ impl fmt::Display for Outcome {
              for their session, {range} for their range.\n\
              Market data: {} frames published, {} written, {} missed by their reader.\n\
              Calls of the allocator while it ran, in all threads: {}; page faults: {}.\n\
-             The standby, from a snapshot and the log, gave every order the same id, and ends with \
+             The standby, from a snapshot and the events, gave every order the same id, and ends with \
              the same books and trades.",
             grouped(self.orders as u64),
             grouped(self.warm),

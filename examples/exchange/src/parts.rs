@@ -1,11 +1,11 @@
 //! What the exchange is made of.
 
-use std::sync::Arc;
-
 use flatslab::bump::{Arena, ArenaVec};
 use flatslab::memory::{HugePages, Pages};
-pub(crate) use flatslab::sync::{Consumer, Producer};
-use flatslab::sync::{SendSlot, SharedRing, SpscRing};
+use flatslab::sync::{
+    BroadcastConsumer, BroadcastProducer, BroadcastReaders, BroadcastRing, SendSlot, SpscRing,
+    Values,
+};
 use flatslab::{BoundedSlab, KeySlab};
 use order_book::matching::Engine;
 use order_book::restart;
@@ -13,14 +13,17 @@ use order_book::store::KeyStore;
 use order_flow::program::Failure;
 use order_flow::traffic::Extent;
 
-use crate::frame::{Frame, Report};
+use crate::frame::{Event, Frame, Report};
 
 pub(crate) const NAME: &str = "flatslab";
 /// Orders in a key slab: its keys are the ids.
 pub(crate) type Orders = KeyStore;
-/// Market data. The writer never waits: the oldest frame is overwritten.
-pub(crate) type Publisher = Arc<SharedRing>;
-pub(crate) type Follower = Arc<SharedRing>;
+pub(crate) type Producer<T> = flatslab::sync::Producer<Values<T>>;
+pub(crate) type Consumer<T> = flatslab::sync::Consumer<Values<T>>;
+/// Who reads every event: the engine waits for it.
+pub(crate) type Subscriber = BroadcastConsumer<Event>;
+/// Who may miss events, and is told so: the engine does not wait for it.
+pub(crate) type Follower = flatslab::sync::Follower<Event>;
 
 /// Room for so many orders, on huge pages where there are such, and touched.
 pub(crate) fn orders(most: usize) -> Result<Orders, Failure> {
@@ -31,13 +34,40 @@ pub(crate) fn orders(most: usize) -> Result<Orders, Failure> {
     Ok(KeyStore { orders })
 }
 
-pub(crate) fn queue(entries: usize, max_len: usize) -> (Producer, Consumer) {
-    SpscRing::with_capacity(entries, max_len).split()
+pub(crate) fn queue<T: Copy>(entries: usize) -> (Producer<T>, Consumer<T>) {
+    SpscRing::of_values(entries).split()
 }
 
-pub(crate) fn market(frames: usize, max_len: usize) -> (Publisher, Follower) {
-    let ring = Arc::new(SharedRing::with_capacity(frames, max_len));
-    (ring.clone(), ring)
+/// One ring of what the engine says, for the journal, the standby and market data.
+pub(crate) struct Events {
+    producer: BroadcastProducer<Event>,
+    readers: BroadcastReaders<Event>,
+}
+
+impl Events {
+    pub(crate) fn new(entries: usize) -> Self {
+        let ring = BroadcastRing::builder().entries(entries);
+        let (producer, readers) = ring.consumers(2).followers(1).build().split();
+        Events { producer, readers }
+    }
+
+    /// Adds a reader of all events from now on.
+    pub(crate) fn join(&mut self) -> Subscriber {
+        self.readers.join().expect("there are two")
+    }
+
+    /// Adds a reader of the events from now on for which the engine does not wait.
+    pub(crate) fn follow(&mut self) -> Follower {
+        self.readers.follow().expect("there is one")
+    }
+
+    /// Pushes an event; waits for readers that read all.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, event: Event) {
+        while self.producer.push(event).is_err() {
+            std::thread::yield_now();
+        }
+    }
 }
 
 /// Reports are values in a slab of the engine's thread; the gateway reads them where they are.

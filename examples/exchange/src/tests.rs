@@ -11,13 +11,24 @@ use super::parts;
 use super::program::readers::write_market;
 use super::program::run;
 use crate::cli::Load;
-use crate::frame::{BadFrame, Frame, Quote};
+use crate::frame::{BadFrame, Event, Frame};
 
 const LOAD: Load = Load {
     symbols: 5,
     commands: 3_000,
     seed: 3,
     slow: None,
+};
+
+const COMMAND: Command = Command {
+    id: 0x0123_4567_89ab_cdef,
+    price: 7,
+    quantity: 8,
+    session: 9,
+    reference: [10, 11],
+    symbol: 12,
+    kind: Kind::Replace,
+    side: Side::Sell,
 };
 
 #[test]
@@ -45,13 +56,21 @@ fn a_restored_engine_has_room_for_every_price() {
 
 #[test]
 fn a_reader_that_comes_late_is_told_what_it_missed() {
-    let (market, mut quotes) = parts::market(8, size_of::<Quote>());
-    for symbol in 0..20 {
-        let top = Top::default();
-        market.push(Quote { symbol, top }.as_bytes()).unwrap();
+    let mut events = parts::Events::new(8);
+    let mut market = events.follow();
+    for number in 0..20 {
+        events.push(Event {
+            frame: Frame {
+                number,
+                command: COMMAND,
+            },
+            answer: 0,
+            quote: Some(Top::default()),
+            quotes: number,
+        });
     }
-    market.close();
-    let seen = write_market(&mut quotes, None);
+    drop(events);
+    let seen = write_market(&mut market, None);
     assert!(seen.frames > 0 && seen.missed > 0, "{seen:?}");
     assert_eq!(seen.frames + seen.missed, 20);
 }
@@ -71,17 +90,10 @@ fn a_slow_reader_sees_what_it_was_not_told_to_have_missed() {
 #[test]
 fn a_frame_that_is_no_command_says_why() {
     let number = 13;
-    let command = Command {
-        id: 0x0123_4567_89ab_cdef,
-        price: 7,
-        quantity: 8,
-        session: 9,
-        reference: [10, 11],
-        symbol: 12,
-        kind: Kind::Replace,
-        side: Side::Sell,
+    let frame = Frame {
+        number,
+        command: COMMAND,
     };
-    let frame = Frame { number, command };
     let accept = |bytes: &[u8]| Frame::accept(bytes, 13, 9, 13);
     assert_eq!(accept(frame.as_bytes()), Ok(frame));
     for len in 0..size_of::<Frame>() {

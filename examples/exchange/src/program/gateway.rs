@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use order_flow::digest::Digest;
-use zerocopy::IntoBytes;
 
 use super::parts::{Batches, Producer, ReceiveReports};
 use super::wait_for;
@@ -27,7 +26,7 @@ pub(super) struct Gateway<'a> {
     pub(super) clients: std::slice::Iter<'a, Received>,
     pub(super) symbols: u32,
     pub(super) batches: Batches,
-    pub(super) commands: Producer,
+    pub(super) commands: Producer<Frame>,
     pub(super) reports: ReceiveReports,
     /// When each command that is under way came, by its number.
     pub(super) came: Vec<Instant>,
@@ -82,7 +81,7 @@ impl Gateway<'_> {
             let places = self.came.len();
             for frame in batch.iter() {
                 self.came[frame.number as usize % places] = came(frame.number);
-                wait_for(|| self.commands.push(frame.as_bytes()).ok());
+                wait_for(|| self.commands.push(*frame).ok());
             }
             self.sent += batch.len() as u64;
         });

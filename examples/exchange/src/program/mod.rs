@@ -1,19 +1,19 @@
-//! Four threads, and what is between them:
+//! Five threads, and what is between them:
 //!
 //! ```text
 //!            frames            commands, a ring of two threads
-//! clients ──────────▶ gateway ─────────────────────────────────▶ engine ──▶ market data
-//!                        ▲   reports, handed over and retired     │  │  quotes, a ring that
-//!                        └────────────────────────────────────────┘  │  overwrites the oldest
-//!                                                    log, a ring of  ▼
-//!                                                    two threads   standby, from a snapshot on
+//! clients ──────────▶ gateway ─────────────────────────────────▶ engine
+//!                        ▲   reports, handed over and retired     │  │ events, one ring
+//!                        └────────────────────────────────────────┘  ├──▶ journal
+//!                                                                    ├──▶ standby, from a snapshot on
+//!                                                                    └╌╌▶ market data, may miss some
 //! ```
 //!
 //! | file | contents |
 //! |---|---|
 //! | `gateway.rs` | decodes a batch of frames into an arena's scope, takes reports |
-//! | `engine.rs` | carries commands out, reports, logs, publishes |
-//! | `readers.rs` | market data, which never holds the engine up; the standby |
+//! | `engine.rs` | carries commands out, reports, says what happened |
+//! | `readers.rs` | the journal; the standby; market data, which never holds the engine up |
 
 mod engine;
 mod gateway;
@@ -33,17 +33,17 @@ use order_flow::traffic::Traffic;
 
 use self::engine::Desk;
 use self::gateway::{Gateway, Pace};
-use super::parts::{self, Batches, Consumer, Orders};
+use super::parts::{self, Batches, Consumer, Events, Orders};
 use crate::allocations;
 use crate::cli::Load;
 use crate::clients;
-use crate::frame::{BadFrame, Entry, Frame, Quote};
+use crate::frame::BadFrame;
 use crate::outcome::Outcome;
 
 /// Commands under way at once.
 const UNDER_WAY: usize = 1_024;
-/// Quotes that a reader may fall behind.
-const QUOTES: usize = 4_096;
+/// Events that a reader may fall behind.
+const EVENTS: usize = 4 * UNDER_WAY;
 
 /// Runs an exchange: fills its books, warms up, and then counts.
 ///
@@ -58,16 +58,15 @@ pub(crate) fn run(load: &Load) -> Result<Outcome, Failure> {
     let (received, bad) = clients::all(&wire);
     drop(wire);
 
-    let (to_engine, at_engine) = parts::queue(UNDER_WAY, size_of::<Frame>());
-    let (log, mut at_standby) = parts::queue(4 * UNDER_WAY, size_of::<Entry>());
-    let (market, mut quotes) = parts::market(QUOTES, size_of::<Quote>());
+    let (to_engine, at_engine) = parts::queue(UNDER_WAY);
+    let mut events = Events::new(EVENTS);
+    let (mut journal, mut quotes) = (events.join(), events.follow());
     let (reports, at_gateway) = parts::reports(UNDER_WAY);
     let (snapshots, taken) = mpsc::channel();
     let desk = Desk {
         engine: engine()?,
         commands: at_engine,
-        log,
-        market,
+        events,
         reports,
         snapshot_at: parts::snapshot_at(traffic.ramp),
         snapshots,
@@ -91,8 +90,8 @@ pub(crate) fn run(load: &Load) -> Result<Outcome, Failure> {
         let (slow, most, extent) = (load.slow, traffic.peak, traffic.extent);
         let engine = scope.spawn(|| on_core(1, || desk.run()));
         let market = scope.spawn(move || on_core(1, || readers::write_market(&mut quotes, slow)));
-        let standby = scope
-            .spawn(move || on_core(0, || readers::follow(&mut at_standby, &taken, most, extent)));
+        let journal = scope.spawn(move || on_core(0, || readers::write_journal(&mut journal)));
+        let standby = scope.spawn(move || on_core(0, || readers::follow(&taken, most, extent)));
 
         let (warm, each) = (
             (traffic.ramp + load.warm()) as u64,
@@ -125,12 +124,19 @@ pub(crate) fn run(load: &Load) -> Result<Outcome, Failure> {
         let joined = "a thread that panics ends the program";
         let engine = engine.join().expect(joined);
         let seen = market.join().expect(joined);
+        let journal = journal.join().expect(joined);
         let standby = standby.join().expect(joined)?;
         let (digest, tape) = (engine.engine.digest(), &engine.engine.clients.tape);
         if (digest, tape) != (standby.digest(), &standby.clients.tape) {
             return Err(Failure::Run("the standby ends otherwise".to_owned()));
         }
-        if gateway.answers.finish() != engine.answers.finish() {
+        let answers = engine.answers.finish();
+        if journal.finish() != answers {
+            return Err(Failure::Run(
+                "the journal is not what was answered".to_owned(),
+            ));
+        }
+        if gateway.answers.finish() != answers {
             return Err(Failure::Run("reports are not what was answered".to_owned()));
         }
         if gateway.bad != bad {
@@ -184,12 +190,13 @@ fn ending_all<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// What `decode` makes of the next entry; `None` when the ring is closed and empty.
-fn next<R>(ring: &mut Consumer, decode: impl Fn(&[u8]) -> R) -> Option<R> {
+/// The next value; `None` when the ring is closed and empty.
+fn next<T: Copy>(ring: &mut Consumer<T>) -> Option<T> {
     let mut is_closed = false;
     loop {
-        if let Some(bytes) = ring.pop() {
-            return Some(decode(&bytes));
+        let value = ring.pop();
+        if value.is_some() {
+            return value;
         }
         if is_closed {
             return None;

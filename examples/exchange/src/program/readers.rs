@@ -1,41 +1,49 @@
-//! Who reads what the engine says: the writer of market data, and the standby.
+//! Who reads what the engine says: the journal, the standby, and the writer of market data.
 
 use std::sync::mpsc;
 use std::time::Duration;
 
 use engine_trial::stores::Subject;
 use order_book::matching::Engine;
+use order_flow::digest::Digest;
 use order_flow::program::Failure;
 use order_flow::traffic::Extent;
-use zerocopy::TryFromBytes;
 
-use super::next;
-use super::parts::{self, Consumer, Follower, Orders};
-use crate::frame::{Entry, Quote};
+use super::parts::{self, Follower, Orders, Subscriber};
+use crate::frame::Event;
 use crate::outcome::Seen;
 
+/// Writes the journal: here, to where the answers are only summed up.
+pub(super) fn write_journal(events: &mut Subscriber) -> Digest {
+    let mut answers = Digest::new();
+    while let Some(event) = events.pop_wait() {
+        answers.add(event.answer);
+    }
+    answers
+}
+
 /// Writes market data out: here, to where it is only summed up. Pauses after each `slow` frames.
-pub(crate) fn write_market(quotes: &mut Follower, slow: Option<u64>) -> Seen {
+pub(crate) fn write_market(events: &mut Follower, slow: Option<u64>) -> Seen {
     let (mut seen, mut sum) = (Seen::default(), 0_u64);
     loop {
-        // Asked first: what was pushed before is found.
-        let is_closed = quotes.is_closed();
-        while let Some(frame) = quotes.pop() {
-            let quote = Quote::try_read_from_bytes(&frame).expect("the engine's own");
-            sum = sum.rotate_left(5) ^ quote.symbol ^ quote.top.ask_size ^ quote.top.bid_size;
-            // So many were published before.
-            seen.missed = frame.sequence - seen.frames;
+        let event = match events.pop_wait() {
+            Ok(Some(event)) => event,
+            Ok(None) => {
+                std::hint::black_box(sum);
+                return seen;
+            }
+            // The next quote says how many were missed.
+            Err(_) => continue,
+        };
+        if let Some(top) = event.quote {
+            let symbol = u64::from(event.frame.command.symbol);
+            sum = sum.rotate_left(5) ^ symbol ^ top.ask_size ^ top.bid_size;
+            seen.missed = event.quotes - seen.frames;
             seen.frames += 1;
             if slow.is_some_and(|slow| seen.frames % slow == 0) {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
-        if is_closed {
-            std::hint::black_box(sum);
-            return seen;
-        }
-        // `pop_wait` would sleep, and the engine would have to wake it for each quote.
-        std::thread::yield_now();
     }
 }
 
@@ -46,19 +54,17 @@ pub(crate) fn write_market(quotes: &mut Follower, slow: Option<u64>) -> Seen {
 ///
 /// What is wrong with the snapshot, or the first answer that differs.
 pub(super) fn follow(
-    log: &mut Consumer,
-    snapshots: &mpsc::Receiver<Vec<u8>>,
+    snapshots: &mpsc::Receiver<(Vec<u8>, Subscriber)>,
     most: usize,
     extent: Extent,
 ) -> Result<Engine<Orders>, Failure> {
-    let bytes = snapshots.recv().map_err(Failure::run)?;
+    let (bytes, mut events) = snapshots.recv().map_err(Failure::run)?;
     let mut standby = parts::restored(&bytes, most, extent);
-    let decode = |bytes: &[u8]| Entry::try_read_from_bytes(bytes).expect("the engine's own");
-    // Reads on when it has failed, for the engine waits for room in the log.
-    while let Some(Entry { frame, answer: due }) = next(log, decode) {
+    // Reads on when it has failed, for the engine waits for it.
+    while let Some(Event { frame, answer, .. }) = events.pop_wait() {
         let differs = standby
             .as_mut()
-            .is_ok_and(|engine| engine.apply(&frame.command).to_word() != due);
+            .is_ok_and(|engine| engine.apply(&frame.command).to_word() != answer);
         if differs {
             let number = frame.number;
             standby = Err(Failure::Run(format!(
@@ -71,9 +77,7 @@ pub(super) fn follow(
 
 #[cfg(test)]
 mod tests {
-    use zerocopy::IntoBytes;
-
-    use super::super::wait_for;
+    use super::super::parts::Events;
     use super::*;
     use crate::frame::Frame;
     use order_flow::command::{Command, Kind};
@@ -86,10 +90,12 @@ mod tests {
         tick: 1,
     };
 
-    /// Follows a log of a hundred cancels of no order, all logged with another answer, in a ring that
-    /// has room for two of them.
+    /// Follows a hundred cancels of no order, all said to have another answer, in a ring that has room
+    /// for two of them.
     fn follow_wrong(snapshot: Vec<u8>) -> Result<Engine<Orders>, Failure> {
-        let (mut log, mut at_standby) = parts::queue(2, size_of::<Entry>());
+        let mut events = Events::new(2);
+        let (snapshots, taken) = mpsc::channel();
+        snapshots.send((snapshot, events.join())).unwrap();
         let engine = std::thread::spawn(move || {
             for number in 0..100 {
                 let command = Command {
@@ -103,13 +109,15 @@ mod tests {
                     side: Side::Buy,
                 };
                 let frame = Frame { number, command };
-                let entry = Entry { frame, answer: 0 };
-                wait_for(|| log.push(entry.as_bytes()).ok());
+                events.push(Event {
+                    frame,
+                    answer: 0,
+                    quote: None,
+                    quotes: 0,
+                });
             }
         });
-        let (snapshots, taken) = mpsc::channel();
-        snapshots.send(snapshot).unwrap();
-        let standby = follow(&mut at_standby, &taken, 10, EXTENT);
+        let standby = follow(&taken, 10, EXTENT);
         // It has read all: otherwise the engine would wait for ever.
         engine.join().unwrap();
         standby

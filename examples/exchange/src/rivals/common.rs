@@ -1,7 +1,6 @@
-//! What is alike in other exchanges: a store without snapshots, and market data on a queue that does
-//! not overwrite. What finds no room there is lost, and the number before the bytes tells the reader.
+//! What is alike in other exchanges: a store without snapshots, and a queue for each reader of events.
 
-use std::ops::Deref;
+use std::convert::Infallible;
 
 use order_book::matching::Engine;
 use order_book::sessions::opened;
@@ -10,6 +9,7 @@ use order_flow::program::Failure;
 use order_flow::traffic::Extent;
 
 use super::parts::{Consumer, Orders, Producer, queue};
+use crate::frame::Event;
 
 pub(crate) fn orders(orders: usize) -> Result<Orders, Failure> {
     let reserved = true;
@@ -29,63 +29,68 @@ pub(crate) fn restored(_: &[u8], most: usize, extent: Extent) -> Result<Engine<O
     Ok(Engine::new(orders(most)?, extent))
 }
 
-/// The engine's end of market data.
-pub(crate) struct Publisher {
-    /// None when it is closed.
-    queue: Option<Producer>,
-    number: u64,
+/// What the engine says, in a queue for each reader.
+pub(crate) struct Events {
+    entries: usize,
+    subscribers: Vec<Producer<Event>>,
+    followers: Vec<Producer<Event>>,
 }
 
-/// The end of the one who reads it.
-pub(crate) struct Follower(Consumer);
+/// Who reads every event: the engine waits for it.
+pub(crate) struct Subscriber(Consumer<Event>);
 
-pub(crate) fn market(frames: usize, max_len: usize) -> (Publisher, Follower) {
-    let (to, from) = queue(frames, max_len + 8);
-    let (queue, number) = (Some(to), 0);
-    (Publisher { queue, number }, Follower(from))
-}
+/// Who may miss events: what finds no room in its queue is lost.
+pub(crate) struct Follower(Subscriber);
 
-impl Publisher {
-    /// Never waits, and says nothing of what is lost.
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
-        let mut numbered = [0; 64];
-        let (number, rest) = numbered.split_at_mut(8);
-        number.copy_from_slice(&self.number.to_le_bytes());
-        rest[..bytes.len()].copy_from_slice(bytes);
-        self.number += 1;
-        let queue = self.queue.as_mut().ok_or("it is closed")?;
-        let _ = queue.push(&numbered[..8 + bytes.len()]);
-        Ok(())
+impl Events {
+    pub(crate) fn new(entries: usize) -> Self {
+        Events {
+            entries,
+            subscribers: Vec::with_capacity(2),
+            followers: Vec::with_capacity(1),
+        }
     }
 
-    pub(crate) fn close(&mut self) {
-        self.queue = None;
+    pub(crate) fn join(&mut self) -> Subscriber {
+        let (producer, consumer) = queue(self.entries);
+        self.subscribers.push(producer);
+        Subscriber(consumer)
+    }
+
+    pub(crate) fn follow(&mut self) -> Follower {
+        let (producer, consumer) = queue(self.entries);
+        self.followers.push(producer);
+        Follower(Subscriber(consumer))
+    }
+
+    pub(crate) fn push(&mut self, event: Event) {
+        for subscriber in &mut self.subscribers {
+            while subscriber.push(event).is_err() {
+                std::thread::yield_now();
+            }
+        }
+        for follower in &mut self.followers {
+            let _ = follower.push(event);
+        }
     }
 }
 
-/// A frame and its number.
-pub(crate) struct Numbered<B> {
-    bytes: B,
-    pub(crate) sequence: u64,
+impl Subscriber {
+    pub(crate) fn pop_wait(&mut self) -> Option<Event> {
+        loop {
+            // First: what was pushed before the end is found.
+            let is_closed = self.0.is_closed();
+            let event = self.0.pop();
+            if event.is_some() || is_closed {
+                return event;
+            }
+            std::thread::yield_now();
+        }
+    }
 }
 
 impl Follower {
-    pub(crate) fn pop(&mut self) -> Option<Numbered<impl Deref<Target = [u8]>>> {
-        let bytes = self.0.pop()?;
-        let number = bytes[..8].try_into().expect("eight bytes");
-        let sequence = u64::from_le_bytes(number);
-        Some(Numbered { bytes, sequence })
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.0.is_closed()
-    }
-}
-
-impl<B: Deref<Target = [u8]>> Deref for Numbered<B> {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.bytes[8..]
+    pub(crate) fn pop_wait(&mut self) -> Result<Option<Event>, Infallible> {
+        Ok(self.0.pop_wait())
     }
 }

@@ -3,10 +3,10 @@
 //!
 //! | directory | contents |
 //! |---|---|
-//! | `recycled/` | `rtrb`, `Vec`s that come back, `slab` and a number |
+//! | `recycled/` | `rtrb`, a `Vec` that is filled again, `slab` and a number |
 //! | `boxed/`, `boxed_mimalloc/` | boxes in channels, `slab` and a map; the boxes from mimalloc |
 //! | `beside.rs` | all of them in turns, each in a process of its own |
-//! | `common.rs` | what is alike in them: market data on a queue, a standby without snapshots |
+//! | `common.rs` | what is alike in them: a queue for each reader, a standby without snapshots |
 
 mod beside;
 mod boxed;

@@ -8,7 +8,7 @@ use order_book::store::SlabMapStore;
 
 use super::Heap;
 pub(crate) use super::common::{
-    Follower, Publisher, market, orders, restored, snapshot, snapshot_at,
+    Events, Follower, Subscriber, orders, restored, snapshot, snapshot_at,
 };
 use crate::frame::{Frame, Report};
 
@@ -17,14 +17,14 @@ pub(crate) type Orders = SlabMapStore;
 pub(crate) type SendReports = SyncSender<Box<Report, Heap>>;
 
 /// A channel that has room for so many boxes.
-pub(crate) struct Producer(SyncSender<Box<[u8], Heap>>);
+pub(crate) struct Producer<T>(SyncSender<Box<T, Heap>>);
 
-pub(crate) struct Consumer {
-    receiver: Receiver<Box<[u8], Heap>>,
+pub(crate) struct Consumer<T> {
+    receiver: Receiver<Box<T, Heap>>,
     is_closed: bool,
 }
 
-pub(crate) fn queue(entries: usize, _: usize) -> (Producer, Consumer) {
+pub(crate) fn queue<T: Copy>(entries: usize) -> (Producer<T>, Consumer<T>) {
     let (sender, receiver) = mpsc::sync_channel(entries);
     let is_closed = false;
     let consumer = Consumer {
@@ -34,19 +34,17 @@ pub(crate) fn queue(entries: usize, _: usize) -> (Producer, Consumer) {
     (Producer(sender), consumer)
 }
 
-impl Producer {
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), ()> {
-        let mut boxed = Vec::with_capacity_in(bytes.len(), Heap);
-        boxed.extend_from_slice(bytes);
-        self.0.try_send(boxed.into_boxed_slice()).map_err(drop)
+impl<T: Copy> Producer<T> {
+    pub(crate) fn push(&mut self, value: T) -> Result<(), ()> {
+        self.0.try_send(Box::new_in(value, Heap)).map_err(drop)
     }
 }
 
-impl Consumer {
-    pub(crate) fn pop(&mut self) -> Option<Box<[u8], Heap>> {
+impl<T: Copy> Consumer<T> {
+    pub(crate) fn pop(&mut self) -> Option<T> {
         let received = self.receiver.try_recv();
         self.is_closed = matches!(received, Err(TryRecvError::Disconnected));
-        received.ok()
+        Some(*received.ok()?)
     }
 
     pub(crate) fn is_closed(&self) -> bool {

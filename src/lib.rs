@@ -65,6 +65,7 @@
 //! | values created by one thread and dropped by others | a tracked slab, and [`Slot::into_send`](Slot::into_send): the slot returns to its slab, and neither thread calls the allocator |
 //! | values that many threads insert, read and remove at once | [`sync::SharedSlab`]: lock-free, keys with generations, guards |
 //! | bytes and frames passed between threads | buffers with [atomic counts](bytes::Atomic); [`sync::SpscRing`] for two threads, [`sync::SharedRing`] for many |
+//! | values that each of several readers on other threads gets | [`sync::BroadcastRing`] |
 //! | objects that are freed as a group: those of a request, a session, a day | [`epoch::EpochSlab`]; for bytes, [`epoch::EpochBytes`] |
 //! | a value that contains its own key or address | [`vacant_entry`](key_slab::PlainSlab::try_vacant_entry); in a tracked slab `insert_with`, or [`VacantSlot`] |
 //! | lists or trees of the crate `intrusive-collections` | [`SlotBox`]es or [`PoolBox`](pool::PoolBox)es, by [`slab_adapter!`] (feature `intrusive-collections`) |

@@ -25,7 +25,7 @@ use flatslab::epoch::{EpochBytes, EpochError, EpochSlab, InsertError};
 use flatslab::key_slab::{ChangeError, CheckpointSlab, InsertAtError, RewindError, SecondarySlab};
 use flatslab::memory::{PageOption, Reason, Shortfall};
 use flatslab::pool::Pool;
-use flatslab::sync::{PushError, SharedPushError, SpscRing};
+use flatslab::sync::{MissedError, PushError, SharedPushError, SpscRing};
 use flatslab::{
     AccessError, AllocError, BoundedKeySlab, BoundedSlab, BuildError, DisjointError, FullError,
     GenKey, Key, KeyError, KeySlab, SizeError, Slab,
@@ -228,6 +228,8 @@ fn errors(to: &mut Messages) {
     for error in [PushError::Full, PushError::TooLarge(size)] {
         to.error("PushError", &error);
     }
+    let missed = MissedError { first: 7, count: 3 };
+    to.error("MissedError", &missed);
     for error in [
         SharedPushError::Full,
         SharedPushError::TooLarge(size),

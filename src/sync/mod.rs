@@ -204,7 +204,7 @@ use core::fmt;
 #[cfg(target_has_atomic = "64")]
 pub use broadcast::{
     BroadcastBatch, BroadcastClaim, BroadcastConsumer, BroadcastProducer, BroadcastReaders,
-    BroadcastRing, Follower, Missed, Wait,
+    BroadcastRing, Follower, MissedError, Wait,
 };
 
 #[cfg(feature = "tracked")]

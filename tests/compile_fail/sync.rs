@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use flatslab::Slab;
 use flatslab::sync::{
-    Consumer, Entry, Frame, Producer, SendSlot, SharedFrame, SharedKey, SharedRef, SharedRing,
-    SharedSlab, SpscRing,
+    BroadcastConsumer, BroadcastProducer, BroadcastReaders, BroadcastRing, Consumer, Entry,
+    Follower, Frame, Producer, SendSlot, SharedFrame, SharedKey, SharedRef, SharedRing, SharedSlab,
+    SpscRing, Values,
 };
 
 fn local<T>() {}
@@ -104,8 +105,68 @@ fn rings_and_their_ends() {
     both::<Consumer>();
     both::<Entry<'static>>();
     both::<Frame<'static>>();
+    both::<Producer<Values<Sent>>>();
+    both::<Consumer<Values<Sent>>>();
+    both::<BroadcastRing<Sent>>();
+    both::<BroadcastProducer<Sent>>();
+    both::<BroadcastReaders<Sent>>();
+    both::<BroadcastConsumer<Sent>>();
+    both::<Follower<Sent>>();
     both::<SharedRing>();
     both::<SharedFrame>();
+}
+
+/// A value that may be sent, and not shared.
+type Sent = std::marker::PhantomData<Cell<u64>>;
+
+#[cfg(compile_fail)]
+fn ends_of_values_that_stay() {
+    send::<Producer<Values<*const u64>>>(); //~ E0277
+    sync::<Consumer<Values<*const u64>>>(); //~ E0277
+    send::<BroadcastProducer<*const u64>>(); //~ E0277
+    sync::<BroadcastProducer<*const u64>>(); //~ E0277
+    send::<BroadcastReaders<*const u64>>(); //~ E0277
+    sync::<BroadcastReaders<*const u64>>(); //~ E0277
+    send::<BroadcastConsumer<*const u64>>(); //~ E0277
+    send::<Follower<*const u64>>(); //~ E0277
+}
+
+// # A value that is borrowed is read no longer than it may be
+
+#[test]
+fn a_borrowed_value_goes_through_a_ring() {
+    let text = String::from("text");
+    let (mut producer, mut consumer) = SpscRing::of_values(2).split();
+    producer.push(text.as_str()).unwrap();
+    assert_eq!(consumer.pop(), Some("text"));
+    let (mut producer, readers) = BroadcastRing::with_capacity(2, 1).split();
+    let mut consumer = readers.join().unwrap();
+    producer.push(text.as_str()).unwrap();
+    assert_eq!(consumer.pop(), Some("text"));
+}
+
+#[cfg(compile_fail)]
+fn a_borrowed_value_outlives_what_it_borrows() {
+    let (mut producer, mut consumer) = SpscRing::of_values(2).split();
+    {
+        let text = String::from("text");
+        producer.push(text.as_str()).unwrap(); //~ E0597
+    }
+    consumer.pop();
+}
+
+#[cfg(compile_fail)]
+fn a_producer_takes_no_shorter_borrows<'a>(
+    producer: &'a mut Producer<Values<&'static str>>,
+) -> &'a mut Producer<Values<&'a str>> {
+    producer //~ lifetime may not live long enough
+}
+
+#[cfg(compile_fail)]
+fn a_broadcast_producer_takes_no_shorter_borrows<'a>(
+    producer: BroadcastProducer<&'static str>,
+) -> BroadcastProducer<&'a str> {
+    producer //~ lifetime may not live long enough
 }
 
 // # A frame borrows its end, and an entry too

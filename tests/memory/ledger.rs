@@ -10,7 +10,7 @@ use flatslab::epoch::{EpochBytes, EpochSlab};
 use flatslab::key_slab::{CheckpointSlab, PlainSlab, Storage};
 use flatslab::memory::{Pages, Report};
 use flatslab::pool::Pool;
-use flatslab::sync::{SharedRing, SharedSlab, SpscRing};
+use flatslab::sync::{BroadcastRing, SharedRing, SharedSlab, SpscRing};
 use flatslab::{BoundedKeySlab, BoundedSlab, GenKey, Key, KeySlab, Slab, TrackedSlab};
 
 use crate::common::Room;
@@ -293,6 +293,26 @@ fn every_container_reports_all_bytes_that_its_source_gave() {
         .max_len(300)
         .pages(pages)
         .build();
+    ledger.check(ring.memory());
+    drop(ring);
+    ledger.end();
+
+    let (ledger, pages) = Ledger::new("SpscRing of values");
+    let ring = SpscRing::builder()
+        .entries(20)
+        .pages(pages)
+        .values::<[u64; 3]>();
+    let ring = ring.build();
+    ledger.check(ring.memory());
+    drop(ring);
+    ledger.end();
+
+    let (ledger, pages) = Ledger::new("BroadcastRing");
+    let ring = BroadcastRing::<[u64; 3]>::builder()
+        .entries(20)
+        .consumers(3)
+        .followers(2);
+    let ring = ring.pages(pages).build();
     ledger.check(ring.memory());
     drop(ring);
     ledger.end();

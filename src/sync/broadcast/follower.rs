@@ -56,16 +56,16 @@ unsafe impl<T: Send> Sync for Follower<T> {}
 ///
 /// The next call continues after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Missed {
+pub struct MissedError {
     /// The sequence of the first entry that it missed.
     pub first: u64,
     /// The number of entries that it missed.
     pub count: u64,
 }
 
-impl fmt::Display for Missed {
+impl fmt::Display for MissedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Missed { first, count } = self;
+        let MissedError { first, count } = self;
         write!(
             f,
             "{count} entries from {first} on were overwritten before they were read"
@@ -73,7 +73,7 @@ impl fmt::Display for Missed {
     }
 }
 
-impl core::error::Error for Missed {}
+impl core::error::Error for MissedError {}
 
 impl<T: Copy> Follower<T> {
     /// Reads the next entry. Returns `Ok(None)` if there is none yet. O(1); wait-free.
@@ -84,7 +84,7 @@ impl<T: Copy> Follower<T> {
     /// continues after them.
     #[inline]
     #[doc(alias("recv", "read", "next"))]
-    pub fn pop(&mut self) -> Result<Option<T>, Missed> {
+    pub fn pop(&mut self) -> Result<Option<T>, MissedError> {
         let Some(cell) = self.start()? else {
             return Ok(None);
         };
@@ -102,7 +102,7 @@ impl<T: Copy> Follower<T> {
     ///
     /// Returns an error where [`pop`](Self::pop) does.
     #[inline]
-    pub fn pop_wait(&mut self) -> Result<Option<T>, Missed> {
+    pub fn pop_wait(&mut self) -> Result<Option<T>, MissedError> {
         #[cfg(feature = "std")]
         return self.wait_until(None);
         #[cfg(not(feature = "std"))]
@@ -123,14 +123,14 @@ impl<T: Copy> Follower<T> {
     ///
     /// Returns an error where [`pop`](Self::pop) does.
     #[cfg(feature = "std")]
-    pub fn pop_wait_for(&mut self, limit: Duration) -> Result<Option<T>, Missed> {
+    pub fn pop_wait_for(&mut self, limit: Duration) -> Result<Option<T>, MissedError> {
         // A limit beyond the clock's range is no limit.
         self.wait_until(Instant::now().checked_add(limit))
     }
 
     #[cfg(feature = "std")]
     #[inline]
-    fn wait_until(&mut self, end: Option<Instant>) -> Result<Option<T>, Missed> {
+    fn wait_until(&mut self, end: Option<Instant>) -> Result<Option<T>, MissedError> {
         loop {
             // First: entries that were pushed before the end are found.
             let is_closed = self.is_closed();
@@ -166,7 +166,7 @@ impl<T> Follower<T> {
     /// Starts to read the next entry, if there is one. Returns the number of its cell, to which no one
     /// writes before [`finish`](Self::finish).
     #[inline(always)]
-    pub(super) fn start(&mut self) -> Result<Option<usize>, Missed> {
+    pub(super) fn start(&mut self) -> Result<Option<usize>, MissedError> {
         if self.is_lapped {
             self.begin_anew()?;
         }
@@ -217,11 +217,11 @@ impl<T> Follower<T> {
     /// Returns which entries it has missed, if any.
     #[cold]
     #[inline(never)]
-    fn begin_anew(&mut self) -> Result<(), Missed> {
+    fn begin_anew(&mut self) -> Result<(), MissedError> {
         self.is_lapped = false;
         let written = word(self.end.published(), State::Idle);
         // Release: pairs with the acquire in `Producer::choose` and `move_on`: the cell was read. No one
-        // else writes a word that is lapped.
+        // else writes a word that is lapped (`own-words`).
         self.word().store(written, Ordering::Release);
         let at = self.end.begin(self.number, written);
         if at == self.head {
@@ -231,12 +231,12 @@ impl<T> Follower<T> {
     }
 
     #[cold]
-    fn continue_at(&mut self, sequence: u64) -> Missed {
+    fn continue_at(&mut self, sequence: u64) -> MissedError {
         let first = self.head;
         let count = sequence - first;
         self.head = sequence;
         self.missed += count;
-        Missed { first, count }
+        MissedError { first, count }
     }
 
     /// Returns the number of entries that it has missed since it joined, as far as it was told. O(1).

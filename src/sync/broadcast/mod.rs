@@ -16,7 +16,7 @@ use core::fmt;
 use core::marker::PhantomData;
 
 pub use consumer::{BroadcastBatch, BroadcastConsumer};
-pub use follower::{Follower, Missed};
+pub use follower::{Follower, MissedError};
 pub use producer::{BroadcastClaim, BroadcastProducer};
 
 use block::{End, Sizes};

@@ -17,7 +17,7 @@
 use std::fmt::Write as _;
 
 use flatslab::collections::{Heap, Indexed, KeyIndex, Links, List, SortedSlab};
-use flatslab::sync::{Consumer, Producer, SpscRing};
+use flatslab::sync::{Consumer, Producer, SpscRing, Values};
 use flatslab::{BoundedKeySlab, Stats, key_type, linked};
 use serde::{Deserialize, Serialize};
 
@@ -107,9 +107,8 @@ pub enum Refusal {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Kind {
-    Accepted = 1,
+    Accepted,
     Traded,
     Replaced,
     Cancelled,
@@ -118,7 +117,7 @@ pub enum Kind {
     Killed,
 }
 
-/// What the drop copy gets: 40 bytes.
+/// What the drop copy gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
     pub sequence: u64,
@@ -129,65 +128,27 @@ pub struct Report {
     pub kind: Kind,
 }
 
-impl Report {
-    fn to_bytes(self) -> [u8; 40] {
-        let last = u64::from(self.quantity) | (self.kind as u64) << 32;
-        let words = [
-            self.sequence,
-            self.order,
-            self.session,
-            self.client_id,
-            last,
-        ];
-        let mut bytes = [0; 40];
-        for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
-            place.copy_from_slice(&word.to_le_bytes());
-        }
-        bytes
-    }
-
-    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        use Kind::*;
-        let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
-        let kinds = [
-            Accepted,
-            Traded,
-            Replaced,
-            Cancelled,
-            SelfTradeCancelled,
-            Expired,
-            Killed,
-        ];
-        Some(Report {
-            sequence: word(0)?,
-            order: word(8)?,
-            session: word(16)?,
-            client_id: word(24)?,
-            quantity: word(32)? as u32,
-            kind: *kinds.get(((word(32)? >> 32) as usize).checked_sub(1)?)?,
-        })
-    }
-}
+/// The reading side of the drop copy.
+pub type Reports = Consumer<Values<Report>>;
 
 /// The sending side of the drop copy: a full ring loses reports, and the sequence number says so.
 struct DropCopy {
-    ring: Producer,
+    ring: Producer<Values<Report>>,
     sequence: u64,
-    lost: u64,
 }
 
 impl DropCopy {
     fn send(&mut self, key: OrderKey, name: Name, quantity: u32, kind: Kind) {
         self.sequence += 1;
-        let report = Report {
+        // Who reads it sees a gap.
+        let _ = self.ring.push(Report {
             sequence: self.sequence,
             order: key.into_raw(),
             session: name.session.into_raw(),
             client_id: name.client_id,
             quantity,
             kind,
-        };
-        self.lost += u64::from(self.ring.push(&report.to_bytes()).is_err());
+        });
     }
 }
 
@@ -235,7 +196,7 @@ pub enum RestoreError {
 }
 
 impl Gateway {
-    pub fn new(limits: Limits) -> (Self, Consumer) {
+    pub fn new(limits: Limits) -> (Self, Reports) {
         let state = State {
             orders: BoundedKeySlab::with_capacity_and_key(limits.orders),
             sessions: BoundedKeySlab::with_capacity_and_key(limits.sessions),
@@ -245,17 +206,13 @@ impl Gateway {
         Self::with_state(state, limits)
     }
 
-    fn with_state(state: State, limits: Limits) -> (Self, Consumer) {
-        let (ring, consumer) = SpscRing::with_capacity(limits.reports, 40).split();
+    fn with_state(state: State, limits: Limits) -> (Self, Reports) {
+        let (ring, consumer) = SpscRing::of_values(limits.reports).split();
         let gateway = Gateway {
             state,
             by_name: KeyIndex::with_capacity(limits.orders),
             deadlines: Heap::with_capacity(limits.orders),
-            drop_copy: DropCopy {
-                ring,
-                sequence: 0,
-                lost: 0,
-            },
+            drop_copy: DropCopy { ring, sequence: 0 },
             limits,
             metrics: Metrics::default(),
         };
@@ -266,7 +223,7 @@ impl Gateway {
         postcard::to_allocvec(&self.state).expect("a vector grows")
     }
 
-    pub fn restore(bytes: &[u8], limits: Limits) -> Result<(Self, Consumer), RestoreError> {
+    pub fn restore(bytes: &[u8], limits: Limits) -> Result<(Self, Reports), RestoreError> {
         let mut state: State = postcard::from_bytes(bytes).map_err(RestoreError::Format)?;
         if state.orders.capacity() != limits.orders {
             return Err(RestoreError::OtherLimits);
@@ -579,28 +536,25 @@ impl Gateway {
         )
     }
 
-    pub fn stats(&self) -> (Stats, Stats, Metrics, u64) {
-        let State {
-            orders, sessions, ..
-        } = &self.state;
+    /// The figures of the orders, the sessions and the drop copy, which counts what it lost.
+    pub fn stats(&self) -> ([Stats; 3], Metrics) {
+        let (orders, sessions) = (self.state.orders.stats(), self.state.sessions.stats());
         (
-            orders.stats(),
-            sessions.stats(),
+            [orders, sessions, self.drop_copy.ring.stats()],
             self.metrics,
-            self.drop_copy.lost,
         )
     }
 
     pub fn metrics_text(&self) -> String {
-        let (orders, sessions, _, lost) = self.stats();
         let mut text = String::new();
-        for (container, stats) in [("orders", orders), ("sessions", sessions)] {
+        let containers = ["orders", "sessions", "drop_copy"];
+        for (container, stats) in containers.into_iter().zip(self.stats().0) {
             for (name, value) in stats.iter() {
                 let of = format!("{{container=\"{container}\"}}");
                 let _ = writeln!(text, "gateway_{name}{of} {value}");
             }
         }
-        text + &format!("gateway_drop_copy_lost_total {lost}\n")
+        text
     }
 }
 

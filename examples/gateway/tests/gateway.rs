@@ -3,7 +3,6 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use flatslab::sync::Consumer;
 use gateway::*;
 
 /// Counts the calls of the thread that asks for it.
@@ -34,16 +33,11 @@ const LIMITS: Limits = Limits {
 };
 const GTC: Life = Life::GoodTillCancelled;
 
-fn drain(consumer: &mut Consumer) -> Vec<Report> {
-    std::iter::from_fn(|| {
-        consumer
-            .pop()
-            .map(|frame| Report::from_bytes(&frame).unwrap())
-    })
-    .collect()
+fn drain(reports: &mut Reports) -> Vec<Report> {
+    reports.batch().collect()
 }
 
-fn gateway() -> (Gateway, Consumer, SessionKey, SessionKey) {
+fn gateway() -> (Gateway, Reports, SessionKey, SessionKey) {
     let (mut gateway, reports) = Gateway::new(LIMITS);
     let one = gateway.log_on(1, SelfTrade::CancelResting, 400).unwrap();
     let two = gateway.log_on(2, SelfTrade::CancelIncoming, 400).unwrap();
@@ -159,7 +153,7 @@ fn refuses_when_full_and_goes_on() {
     );
     g.cancel(one, 0).unwrap();
     g.place(one, 3, Side::Buy, 50, 1, GTC).unwrap();
-    let (orders, _, metrics, _) = g.stats();
+    let ([orders, ..], metrics) = g.stats();
     assert_eq!((orders.live, orders.free, metrics.refused_full), (3, 0, 2));
     assert_eq!(orders.refusals, Some(2));
     println!("{}", g.metrics_text());
@@ -253,8 +247,7 @@ fn allocates_nothing_in_the_steady_state() {
         let before = CALLS.get();
         loop {
             let closed = reports.is_closed();
-            while let Some(frame) = reports.pop() {
-                let report = Report::from_bytes(&frame).unwrap();
+            while let Some(report) = reports.pop() {
                 gaps += report.sequence - last - 1;
                 last = report.sequence;
                 sum += 1;
@@ -271,7 +264,7 @@ fn allocates_nothing_in_the_steady_state() {
     let before = CALLS.get();
     play(&mut g, &[one, two], &mut seed, 400_000, &mut answers);
     let calls = CALLS.get() - before;
-    let lost = g.stats().3;
+    let lost = g.stats().0[2].refusals.unwrap();
     drop(g);
     let (sum, last, gaps, theirs) = consumer.join().unwrap();
     println!("{sum} reports, last {last}, gaps {gaps}, lost {lost}; calls {calls}, {theirs}");

@@ -87,11 +87,12 @@ fn loom_a_reader_joins_while_the_writer_wraps() {
     }
 }
 
-/// The word that a reader gives up is taken by another one.
+/// The word that a reader gives up is taken by another one, which has read an entry before the
+/// producer looks at the word.
 #[test]
 fn loom_a_word_is_handed_from_one_reader_to_the_next() {
     loom::model(|| {
-        let (mut producer, readers) = ring(1, 1, 0);
+        let (mut producer, readers) = ring(2, 1, 0);
         let mut first = readers.join().unwrap();
         producer.push(0).unwrap();
         let other = thread::spawn(move || {
@@ -100,10 +101,13 @@ fn loom_a_word_is_handed_from_one_reader_to_the_next() {
         });
         let joins = thread::spawn(move || {
             if let Some(mut second) = readers.join() {
-                assert!(second.pop().is_none_or(|value| value == 1));
+                let begins = second.sequence();
+                assert!(second.pop().is_none_or(|value| value == begins));
+                core::mem::forget(second);
             }
         });
         let _ = producer.push(1);
+        let _ = producer.push(2);
         other.join().unwrap();
         joins.join().unwrap();
     });

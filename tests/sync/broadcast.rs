@@ -271,6 +271,7 @@ fn follow(mut follower: Follower<Canary>) -> u64 {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn nothing_is_lost_torn_or_twice_on_several_threads() {
     let count = amount(30_000, 150);
     for (entries, wait) in [
@@ -303,6 +304,7 @@ fn nothing_is_lost_torn_or_twice_on_several_threads() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn readers_join_and_leave_while_the_producer_goes_on() {
     let count = amount(30_000, 100);
     let (mut producer, readers) = ring(4, 2, 2);

@@ -146,6 +146,7 @@ fn every_order_of_operations_agrees_with_a_queue() {
 }
 
 #[test]
+#[cfg_attr(each_run, ignore = "weekly")]
 fn nothing_is_lost_or_torn_between_two_threads() {
     let count = amount(200_000, 200) as u64;
     for capacity in [1, 2, 64] {

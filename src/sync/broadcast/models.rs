@@ -103,7 +103,6 @@ fn loom_a_word_is_handed_from_one_reader_to_the_next() {
             if let Some(mut second) = readers.join() {
                 let begins = second.sequence();
                 assert!(second.pop().is_none_or(|value| value == begins));
-                core::mem::forget(second);
             }
         });
         let _ = producer.push(1);

@@ -18,6 +18,9 @@ use crossings::shared::{BATCH, get, get_one, remove, take, window};
 use crossings::stores::{
     Indices, Jemalloc, Locked, Malloc, Mimalloc, Plurality, Sends, Sharded, Shared, Unshared, Word,
 };
+use crossings::values::{
+    Broadcast, Disruptor, Followed, there_and_back, three_readers, values, values_alone,
+};
 use flatslab::sync::SharedRing;
 use flatslab_benches::prelude::*;
 use flatslab_benches::threads::*;
@@ -31,7 +34,7 @@ const PLAN: Plan = Plan {
         128,
         &[
             MALLOC, MIMALLOC, WORD, NEVER_SENT, SHARDED, PLURALITY, UNSHARED, RTRB, BBQUEUE,
-            JEMALLOC,
+            DISRUPTOR, JEMALLOC,
         ],
         cases,
     )
@@ -61,8 +64,13 @@ fn case(row: &'static str, turns: usize, entries: Vec<Entry>) -> Case {
 
 fn cases(_: &Arguments, _: usize, bytes: usize) -> Vec<Case> {
     match bytes {
-        8 => of_value::<u64, 1>(),
-        64 => [of_value::<[u64; 8], 8>(), of_frames::<64>()].concat(),
+        8 => [of_value::<u64, 1>(), of_rings::<u64>()].concat(),
+        64 => [
+            of_value::<[u64; 8], 8>(),
+            of_frames::<64>(),
+            of_rings::<[u64; 8]>(),
+        ]
+        .concat(),
         // Objects of mixed sizes, which two threads hand to each other.
         LARGEST => vec![case(
             LARSON,
@@ -85,6 +93,48 @@ fn of_frames<const BYTES: usize>() -> Vec<Case> {
         case(FRAMES_IN_TURNS, 31, rings!(frames[true])),
         case(FRAMES_STREAMING, 31, rings!(frames[false])),
         case(FRAMES_ALONE, 21, rings!(frames_alone[])),
+    ]
+}
+
+/// Values from one thread to another, through rings.
+fn of_rings<V: Payload + Send + Sync>() -> Vec<Case> {
+    use crossings::values::{
+        Broadcast, Disruptor, Followed, there_and_back, three_readers, values, values_alone,
+    };
+    macro_rules! rings {
+        ($turn:ident[$($more:tt)*]) => {
+            entries_of!(Ring<V>, $turn[V, $($more)*]: Broadcast, Spsc, Rtrb, Disruptor)
+        };
+    }
+    // A follower does not hold the writer up: it reads all only if it is asked to in turns.
+    let followed = |turn| Entry::of(FOLLOWED, turn);
+    let with = |mut entries: Vec<Entry>, turn| {
+        entries.push(followed(turn));
+        entries
+    };
+    vec![
+        case(
+            VALUES_IN_TURNS,
+            31,
+            with(rings!(values[true]), values::<Followed, V, true>),
+        ),
+        case(VALUES_STREAMING, 31, rings!(values[false])),
+        case(
+            THREE_READERS,
+            21,
+            vec![Entry::of(BROADCAST, three_readers::<V>)],
+        ),
+        case(
+            VALUES_ALONE,
+            21,
+            with(rings!(values_alone[]), values_alone::<Followed, V>),
+        ),
+        Case::of(
+            &[THERE_AND_BACK],
+            21,
+            SINGLE,
+            with(rings!(there_and_back[]), there_and_back::<Followed, V>),
+        ),
     ]
 }
 

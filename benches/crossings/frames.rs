@@ -212,7 +212,7 @@ pub(crate) fn frames<F: Frames<BYTES>, const BYTES: usize, const IN_TURNS: bool>
     let taker = || {
         let right = &right;
         let mut number = 0;
-        move || {
+        move |_| {
             let mut read = None;
             wait_until(|| {
                 barrier(&consumer);
@@ -222,7 +222,7 @@ pub(crate) fn frames<F: Frames<BYTES>, const BYTES: usize, const IN_TURNS: bool>
             let is_right = read == Some(right[number % DIFFERENT]);
             number += 1;
             // Counted: after a panic here the other thread would wait for ever.
-            u64::from(is_right)
+            (1, u64::from(is_right))
         }
     };
     let (ticks, were_right) = between((batches, batch, pace), sender, taker);

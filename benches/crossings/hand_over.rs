@@ -49,9 +49,10 @@ impl Pace {
 struct Line(AtomicUsize);
 
 /// One figure a batch: the time from its first value to the end of its last one, by value. And
-/// the sum of what `take` gave. `send` is handed each number in turn, `take` is called as often.
+/// the sum of what `take` gave. `send` is handed each number in turn, and `take` how many it may take;
+/// it returns how many it took.
 #[inline(always)]
-pub(crate) fn between<P: FnMut(usize), C: FnMut() -> u64>(
+pub(crate) fn between<P: FnMut(usize), C: FnMut(usize) -> (usize, u64)>(
     (batches, batch, pace): (usize, usize, Pace),
     sender: impl FnOnce() -> P + Send,
     taker: impl FnOnce() -> C + Send,
@@ -90,8 +91,11 @@ pub(crate) fn between<P: FnMut(usize), C: FnMut() -> u64>(
             if pace == Pace::InTurns {
                 wait_until(|| sent.0.load(Ordering::Acquire) == at * batch);
             }
-            for _ in 0..batch {
-                sum += take();
+            let mut left = batch;
+            while left != 0 {
+                let (taken, of_them) = take(left);
+                left -= taken;
+                sum += of_them;
             }
             ended.0.store(at * batch, Ordering::Release);
         }
@@ -136,13 +140,13 @@ pub(crate) fn hand_over<S: Store<V, Handle: Send>, V: Payload + Send, const IN_T
         }
     };
     let taker = || {
-        || {
+        |_| {
             let mut taken = None;
             wait_until(|| {
                 taken = queue.pop();
                 taken.is_some()
             });
-            S::end(&common, taken.expect("it was taken"))
+            (1, S::end(&common, taken.expect("it was taken")))
         }
     };
     let (ticks, sum) = between((batches, batch, pace), sender, taker);

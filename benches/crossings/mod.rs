@@ -8,6 +8,7 @@ pub(crate) mod rings;
 pub(crate) mod scratch;
 pub(crate) mod shared;
 pub(crate) mod stores;
+pub(crate) mod values;
 
 use std::hint;
 use std::thread;

@@ -103,6 +103,23 @@ pub const FRAMES_STREAMING: &str = "frames, streaming";
 /// On one thread: a write and a read of a ring that is half full.
 pub const FRAMES_ALONE: &str = "frames, one thread: write, read";
 
+/// Ours, of values that each of several readers gets.
+pub const BROADCAST: &str = "BroadcastRing";
+/// The same, whose reader may miss values.
+pub const FOLLOWED: &str = "BroadcastRing, Follower";
+/// The usual one for several readers.
+pub const DISRUPTOR: &str = "disruptor";
+/// All values of a batch are written before the first is read.
+pub const VALUES_IN_TURNS: &str = "values, in turns";
+/// Both threads at once.
+pub const VALUES_STREAMING: &str = "values, streaming";
+/// On one thread: a write and a read of a ring that is half full.
+pub const VALUES_ALONE: &str = "values, one thread: write, read";
+/// To three threads, each of which gets all.
+pub const THREE_READERS: &str = "values, three readers that yield";
+/// One at a time.
+pub const THERE_AND_BACK: &str = "a value there and back";
+
 /// Objects of 8, 64 and 200 bytes, at random freed and allocated, and handed to the other
 /// thread now and then.
 pub const LARSON: &str = "larson, 2 threads, mixed sizes";
@@ -127,7 +144,7 @@ type Table = (
     &'static [&'static str],
 );
 
-const TABLES: [Table; 6] = [
+const TABLES: [Table; 7] = [
     (
         "ns a value (less `usize`)",
         &[&[IN_TURNS, STREAMING, MAKE, END, RECLAIM]],
@@ -148,6 +165,16 @@ const TABLES: [Table; 6] = [
         &[SPSC, RTRB, BBQUEUE],
     ),
     (
+        "ns a value",
+        &[&[
+            VALUES_IN_TURNS,
+            VALUES_STREAMING,
+            THREE_READERS,
+            VALUES_ALONE,
+        ]],
+        &[BROADCAST, FOLLOWED, SPSC, RTRB, DISRUPTOR],
+    ),
+    (
         "ns",
         &[&[LARSON], SCRATCH],
         &[
@@ -161,7 +188,12 @@ const TABLES: [Table; 6] = [
 pub fn tables(record: &Record) -> String {
     let mut tables: Vec<Option<String>> = TABLES.iter().map(|it| table(record, it)).collect();
     // After the stores that threads share.
-    tables.splice(3..3, [scaling(record), singles(record)]);
+    tables.splice(3..3, [scaling(record), singles(record, SINGLES, &STORES)]);
+    tables.push(singles(
+        record,
+        &[THERE_AND_BACK],
+        &[BROADCAST, FOLLOWED, SPSC, RTRB, DISRUPTOR],
+    ));
     tables
         .into_iter()
         .flatten()
@@ -229,7 +261,7 @@ fn scaling(record: &Record) -> Option<String> {
 }
 
 /// The percentiles of single operations, less an empty stretch.
-fn singles(record: &Record) -> Option<String> {
+fn singles(record: &Record, rows: &[&str], subjects: &[&str]) -> Option<String> {
     let cell = |case: Case<'_>, subject: &str| {
         let percentiles = [Metric::P50, Metric::P99, Metric::P999];
         let values = percentiles.map(|metric| record.ns(case, subject, metric));
@@ -237,11 +269,11 @@ fn singles(record: &Record) -> Option<String> {
         let shown: Option<Vec<String>> = shown.collect();
         shown.map_or(NOTHING.to_owned(), |shown| shown.join(" / "))
     };
-    let cases = record.cases_of(BENCH, SINGLES);
+    let cases = record.cases_of(BENCH, rows);
     table::by_case(
         "p50 / p99 / p99.9, ns",
         &cases,
-        &STORES,
+        subjects,
         |it| it.by_bytes(),
         cell,
     )

@@ -62,9 +62,11 @@ fn each_consumer_gets_every_entry_and_a_full_ring_returns_the_value() {
     }
     check(|number| number);
     check(|number| Wide(number as u8, number, 3));
-    check(|number| [number as u8; 3]);
     check(|_| ());
-    check(|number| if number % 2 == 0 { Some("even") } else { None });
+    if amount(true, false) {
+        check(|number| [number as u8; 3]);
+        check(|number| if number % 2 == 0 { Some("even") } else { None });
+    }
 }
 
 #[test]
@@ -90,8 +92,8 @@ fn a_follower_is_told_exactly_what_it_missed() {
         let mut follower = readers.follow().unwrap();
         assert!(readers.follow().is_none());
         let (mut read, mut next) = (0, 0);
-        for round in 0..200 {
-            for _ in 0..round {
+        for round in 0..amount(200, 12) {
+            for _ in 0..round % 100 {
                 producer.push(next).unwrap();
                 next += 1;
             }
@@ -115,7 +117,7 @@ fn a_follower_is_told_exactly_what_it_missed() {
             }
             assert_eq!(read, next);
         }
-        assert!(follower.missed() > 0 && follower.missed() < next);
+        assert!(follower.missed() < next);
     }
 }
 

@@ -116,7 +116,6 @@ pub(super) struct Shared {
     owners: AtomicUsize,
     /// Not 0 once the producer is dropped.
     pub(super) ended: AtomicU32,
-    pub(super) wait: Wait,
     #[cfg(feature = "std")]
     pub(super) sleepers: Sleepers,
     /// One for each cell, which loom does not see.
@@ -155,6 +154,9 @@ pub(super) struct End {
     noted: NonNull<Noted>,
     cells: NonNull<u8>,
     pub(super) sizes: Sizes,
+    /// How readers wait.
+    #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "there is one way"))]
+    pub(super) wait: Wait,
 }
 
 impl End {
@@ -204,6 +206,7 @@ impl End {
                 noted: start.add(noted).cast(),
                 cells: start.add(cells),
                 sizes,
+                wait,
             };
             for number in 0..readers {
                 end.words.add(number).write(Line(AtomicU64::new(ABSENT)));
@@ -222,7 +225,6 @@ impl End {
                 published: Line(AtomicU64::new(0)),
                 owners: AtomicUsize::new(1),
                 ended: AtomicU32::new(0),
-                wait,
                 #[cfg(feature = "std")]
                 sleepers: Sleepers::new(),
                 #[cfg(all(test, loom))]
@@ -346,8 +348,7 @@ impl End {
     #[cfg(feature = "std")]
     pub(super) fn wait(&self, sequence: u64, end: Option<Instant>) -> bool {
         let is_ready = || self.published() > sequence || self.is_closed();
-        let wait = self.shared().wait;
-        if wait == Wait::Park {
+        if self.wait == Wait::Park {
             self.shared().sleepers.sleep_until(is_ready, end);
             return is_ready();
         }
@@ -355,7 +356,7 @@ impl End {
             if end.is_some_and(|end| end <= Instant::now()) {
                 return false;
             }
-            match wait {
+            match self.wait {
                 Wait::Spin => core::hint::spin_loop(),
                 _ => thread::yield_now(),
             }

@@ -196,7 +196,7 @@ impl<T> BroadcastProducer<T> {
     #[inline(always)]
     fn wake(&self) {
         #[cfg(feature = "std")]
-        if self.end.shared().wait == Wait::Park {
+        if self.end.wait == Wait::Park {
             self.end.shared().sleepers.wake();
         }
     }

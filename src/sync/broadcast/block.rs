@@ -309,12 +309,14 @@ impl End {
         };
         for number in numbers {
             let first = word(self.published(), state);
-            // Acquire: pairs with the release with which the reader before gave the word up. Release:
-            // so the producer that sees this reader further on also sees the end of the one before.
+            // Acquire: pairs with the release with which the reader before gave the word up; so the
+            // producer that acquires what this reader writes later also sees the end of that one. It
+            // need not release: what acquires this exchange, or the one in `begin`, acquires the release
+            // that they follow.
             let taken = self.words()[number].0.compare_exchange(
                 ABSENT,
                 first,
-                Ordering::AcqRel,
+                Ordering::Acquire,
                 Ordering::Relaxed,
             );
             if taken.is_ok() {
@@ -332,12 +334,12 @@ impl End {
         fence(Ordering::SeqCst);
         let first = self.published();
         let begins = word(first, state(written));
-        // It fails if the producer has moved the follower on, which then begins there. Release: see
-        // `join`. Acquire is not needed: entries are read after their publication is acquired.
+        // It fails if the producer has moved the follower on, which then begins there. Relaxed: see
+        // `join`; entries are read after their publication is acquired.
         let begun = self.words()[number].0.compare_exchange(
             written,
             begins,
-            Ordering::Release,
+            Ordering::Relaxed,
             Ordering::Relaxed,
         );
         begun.map_or_else(sequence, |_| first)

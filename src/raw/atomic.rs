@@ -17,7 +17,7 @@ pub(crate) use core::sync::atomic::AtomicPtr;
 pub(crate) use core::sync::atomic::AtomicU64;
 #[cfg(all(not(all(test, loom)), any(feature = "alloc", target_has_atomic = "8")))]
 pub(crate) use core::sync::atomic::Ordering;
-#[cfg(all(feature = "threads", not(all(test, loom))))]
+#[cfg(all(feature = "threads", not(all(test, loom)), target_has_atomic = "64"))]
 pub(crate) use core::sync::atomic::fence;
 #[cfg(all(feature = "alloc", not(all(test, loom))))]
 pub(crate) use core::sync::atomic::{AtomicU32, AtomicUsize};

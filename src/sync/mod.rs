@@ -195,7 +195,7 @@ mod send_slot;
 mod shared_ring;
 #[cfg(target_has_atomic = "64")]
 mod shared_slab;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
 mod sleepers;
 mod spsc;
 

@@ -187,7 +187,7 @@ fn entries_are_published_together_or_not_at_all() {
     assert!(consumer.batch().eq([0, 1]));
     let mut claim = producer.claim(4).unwrap();
     claim.push(2);
-    forget(claim);
+    drop(claim);
     assert_eq!((producer.sequence(), consumer.pop()), (2, None));
     let mut claim = producer.claim(3).unwrap();
     claim.push(2);

@@ -448,7 +448,7 @@ impl<T> fmt::Debug for BroadcastProducer<T> {
 
 /// Room for entries that are published together, from [`BroadcastProducer::claim`].
 ///
-/// If it is dropped or forgotten, nothing is published, and the next entries take the places.
+/// If it is dropped, nothing is published, and the next entries take the places.
 #[must_use = "entries of a claim that is dropped are not published"]
 pub struct BroadcastClaim<'a, T> {
     producer: &'a mut BroadcastProducer<T>,

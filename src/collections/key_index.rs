@@ -695,7 +695,10 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
             self.grow(store, slot).map_err(AddError::NoMemory)
         } else if slot >= self.table.slots {
             let capacity = self.table.slots;
-            Err(AddError::OutOfRange(SlotError { slot, capacity }))
+            Err(AddError::OutOfRange(SlotError::OutOfRange {
+                slot,
+                capacity,
+            }))
         } else if self.len() >= self.table.slots {
             Err(AddError::Full)
         } else {

@@ -97,7 +97,7 @@
 //! queue.push_back(&mut jobs, Job { cost: 5, in_session: Links::new() })?;
 //!
 //! // What was not heard from goes with its jobs.
-//! while let Some((_, key)) = timeouts.pop_due(60) {
+//! while let Some((_, key)) = timeouts.pop_expired(60) {
 //!     by_token.forget(&sessions, key);
 //!     let mut session = sessions.remove(key);
 //!     session.jobs.clear(&mut jobs);

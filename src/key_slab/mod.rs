@@ -126,6 +126,8 @@ pub use insert::VacantEntry;
 pub use iter::{Drain, IntoIter, Iter, IterMut, Keys, Values, ValuesMut};
 #[doc(hidden)]
 pub use key::NamedKey;
+#[cfg(feature = "alloc")]
+pub(crate) use key::is_older;
 pub use key::{GenKey, GenerationKey, SlabKey};
 #[cfg(feature = "alloc")]
 pub use logged::{ChangeError, CheckpointIterMut, Logged, LoggedSlab};

@@ -174,7 +174,7 @@ fn an_index_without_room_refuses_and_loses_nothing() {
     let mut index = KeyIndex::<u64>::with_capacity(2);
     let keys = [0, 1, 2].map(|id| slab.insert(order(id)));
     index.add(&slab, keys[0]).unwrap();
-    let error = SlotError {
+    let error = SlotError::OutOfRange {
         slot: 2,
         capacity: 2,
     };

@@ -165,7 +165,7 @@ pub use key_index::{AddError, Indexed, InsertIdError, KeyIndex, KeysOfId};
 pub use list::{InsertBesideError, LinkError, List};
 pub use list_walk::{Cursor, ListIter};
 #[cfg(feature = "alloc")]
-pub use lru::Lru;
+pub use lru::{Lru, LruIter};
 #[cfg(feature = "alloc")]
 pub use nodes::{Inner, Leaf, NodeStore, Nodes};
 #[cfg(feature = "alloc")]

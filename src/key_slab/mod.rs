@@ -514,6 +514,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         self.free_slots() == 0
     }
 
+    /// Whether no slot is free, and the slab cannot grow.
+    pub(crate) fn refuses(&self) -> bool {
+        S::CAPACITY.is_fixed() && self.is_full()
+    }
+
     /// Returns `true` if there is a value with this key. O(1).
     ///
     /// ```

@@ -55,7 +55,7 @@ impl Connections for OnAWheel {
 
     fn close(&mut self, now: u64) -> u64 {
         let mut closed = 0;
-        while let Some((_, key)) = self.timeouts.pop_due(now) {
+        while let Some((_, key)) = self.timeouts.pop_expired(now) {
             closed += self.connections.remove(key);
         }
         closed

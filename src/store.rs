@@ -70,6 +70,13 @@ pub trait Store {
 
     /// Removes the value with this key, and returns it. Returns `None` if there is no value. O(1).
     fn try_remove(&mut self, key: Self::Key) -> Option<Self::Value>;
+
+    /// Returns `true` if no slot is free and the store cannot grow: it refuses the next value, and may
+    /// count that.
+    #[doc(hidden)]
+    fn refuses(&self) -> bool {
+        false
+    }
 }
 
 /// Implements the trait by the methods of the type, which have the same names.
@@ -105,6 +112,10 @@ macro_rules! store {
         #[inline(always)]
         fn try_remove(&mut self, key: K) -> Option<T> {
             $values(<$type>::try_remove(self, key))
+        }
+
+        fn refuses(&self) -> bool {
+            PlainSlab::refuses(self)
         }
     };
 }
@@ -167,5 +178,9 @@ impl<S: Store + ?Sized> Store for &mut S {
     #[inline(always)]
     fn try_remove(&mut self, key: S::Key) -> Option<S::Value> {
         (**self).try_remove(key)
+    }
+
+    fn refuses(&self) -> bool {
+        (**self).refuses()
     }
 }

@@ -153,11 +153,12 @@ fn errors(to: &mut Messages) {
     }
     to.error("DisjointError", &DisjointError::Missing);
     to.error("DisjointError", &DisjointError::Overlapping);
-    let slot = SlotError {
+    let slot = SlotError::OutOfRange {
         slot: 7,
         capacity: 4,
     };
     to.error("SlotError", &slot);
+    to.error("SlotError", &SlotError::Outdated { slot: 7 });
     for error in [
         AddError::Missing,
         AddError::Taken(Key::NONE),

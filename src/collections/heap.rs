@@ -18,7 +18,7 @@ use super::Capacity;
 use crate::builder::{Build, Builder};
 use crate::error::{AllocError, BuildError};
 use crate::key::{Key, MAX_SLOTS};
-use crate::key_slab::SlabKey;
+use crate::key_slab::{SlabKey, is_older};
 use crate::memory::Pages;
 use crate::memory::array::Array;
 use crate::raw::memory;
@@ -46,9 +46,17 @@ const NOWHERE: u32 = u32::MAX;
 ///
 /// # Keys of removed values
 ///
-/// The heap does not notice that a value is removed from its slab: remove its key too. A key with a
-/// generation is not taken for the key of a later value in its slot, and a
-/// [`push`](Self::push) of that one replaces it.
+/// The heap does not notice that a value is removed from its slab: remove its key too. Keys with
+/// generations are told apart: the key of an earlier value does not find the entry of a later one, and
+/// [`push`](Self::push) refuses it. The key of a later value replaces that of an earlier one. Which of
+/// two keys is the earlier one is known as long as they are less than half of all
+/// [generations](crate::GenKey#how-long-generations-last) apart.
+///
+/// Without generations, an old copy of a key is the key of the value that is in the slot now.
+///
+/// After a rewind of the slab, or when its generations were
+/// [reset](crate::PlainSlab::reset_generations), [`clear`](Self::clear) the heap, and add the keys
+/// again: to the heap, the keys from before are later ones.
 ///
 /// # Complexity
 ///
@@ -87,22 +95,34 @@ pub struct Heap<P: Copy, K: SlabKey = Key> {
     places: Array<u32>,
 }
 
-/// The error of a key whose slot is not below the capacity of a collection.
+/// The reason why a collection with an entry for each slot refused a key. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlotError {
-    /// The index of the slot.
-    pub slot: usize,
-    /// The capacity, in slots.
-    pub capacity: usize,
+pub enum SlotError {
+    /// The slot of the key is not below the capacity.
+    OutOfRange {
+        /// The index of the slot.
+        slot: usize,
+        /// The capacity, in slots.
+        capacity: usize,
+    },
+    /// The collection has the key of a later value in the same slot: the key is stale.
+    Outdated {
+        /// The index of the slot.
+        slot: usize,
+    },
 }
 
 impl fmt::Display for SlotError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the key's slot {} is not below the capacity of {}",
-            self.slot, self.capacity
-        )
+        match self {
+            SlotError::OutOfRange { slot, capacity } => write!(
+                f,
+                "the key's slot {slot} is not below the capacity of {capacity}"
+            ),
+            SlotError::Outdated { slot } => {
+                write!(f, "the key is older than the one of slot {slot}")
+            }
+        }
     }
 }
 
@@ -248,22 +268,26 @@ impl<P: Ord + Copy, K: SlabKey> Heap<P, K> {
 
     /// Adds a key, or changes its priority if it is in the heap. Returns the priority that it had.
     ///
-    /// An entry of an earlier value in the same slot is replaced, and its priority is returned.
+    /// The key of an earlier value in the same slot is replaced, and its priority is returned.
     ///
     /// # Errors
     ///
-    /// Returns an error if the key's slot is not below the capacity.
+    /// Returns an error if the key's slot is not below the capacity, or if the heap has the key of a
+    /// [later value](Self#keys-of-removed-values) in the slot.
     #[inline]
     #[doc(alias = "insert")]
     pub fn push(&mut self, key: K, priority: P) -> Result<Option<P>, SlotError> {
         let slot = key.index();
         let Some(place) = self.places.get_mut(slot) else {
-            return Err(SlotError {
+            return Err(SlotError::OutOfRange {
                 slot,
                 capacity: self.capacity(),
             });
         };
         if let Some(entry) = self.entries.get_mut(*place as usize) {
+            if is_older(key, entry.1) {
+                return Err(SlotError::Outdated { slot });
+            }
             entry.1 = key;
             let (place, old) = (*place as usize, entry.0);
             self.sift(place, self.len(), (priority, key), |new, _| *new > old);
@@ -322,13 +346,21 @@ impl<P: Ord + Copy, K: SlabKey> Heap<P, K> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the other heap has a larger capacity. No key has been moved then.
+    /// Returns an error if the other heap has a larger capacity, or the key of an
+    /// [earlier value](Self#keys-of-removed-values) than this one. No key has been moved then.
     pub fn append(&mut self, other: &mut Self) -> Result<(), SlotError> {
         if other.capacity() > self.capacity() {
-            return Err(SlotError {
+            return Err(SlotError::OutOfRange {
                 slot: other.capacity() - 1,
                 capacity: self.capacity(),
             });
+        }
+        let is_outdated = |(_, key): &(P, K)| {
+            let present = self.entries.get(self.places[key.index()] as usize);
+            present.is_some_and(|present| is_older(*key, present.1))
+        };
+        if let Some((_, key)) = other.iter().find(is_outdated) {
+            return Err(SlotError::Outdated { slot: key.index() });
         }
         while let Some(&(priority, key)) = other.entries.last() {
             self.push(key, priority)?;

@@ -146,13 +146,14 @@ impl<K> fmt::Display for AddError<K> {
 
 impl<K: fmt::Debug> Error for AddError<K> {}
 
-/// The reason why a value was not inserted into a slab and an index. Contains the value; nothing has
-/// changed.
+/// The reason why a value was not inserted into a slab and an index. Contains the value; no value and
+/// no entry has changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum InsertIdError<T> {
-    /// Another value has this id.
+    /// Another value has this id: [`get`](KeyIndex::get) returns its key.
     Taken(T),
-    /// The slab or the index is full.
+    /// The slab is full, or the index: an index with room for all slots of the slab, only if some of
+    /// its entries are [stale](KeyIndex#removal). One that grows was refused memory.
     Full(T),
 }
 
@@ -388,6 +389,8 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
 
     /// Returns the key of a value with this id. Returns `None` if no value of the slab has it, or it
     /// was not added.
+    ///
+    /// For ids that are `String`s, declare a `KeyIndex<str>`, of values that are `Indexed<str>`.
     #[inline]
     #[must_use]
     pub fn get<S>(&self, store: &S, id: &Id) -> Option<S::Key>
@@ -411,6 +414,18 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
         Some(found)
     }
 
+    /// Borrows a value with this id mutably, and returns it with its key. Returns `None` if no value of
+    /// the slab has it, or it was not added. The id must not be changed.
+    #[inline]
+    #[must_use]
+    pub fn find_mut<'a, S>(&self, store: &'a mut S, id: &Id) -> Option<(S::Key, &'a mut S::Value)>
+    where
+        S: ?Sized + Store<Value: Indexed<Id>>,
+    {
+        let key = self.get(store, id)?;
+        Some((key, store.get_mut(key)?))
+    }
+
     /// Returns an iterator over the keys of all values with this id, in no particular order.
     ///
     /// There is more than one if [`add_another`](Self::add_another) was called.
@@ -432,7 +447,9 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
     ///
     /// # Errors
     ///
-    /// Returns the value if another one has its id, or if the slab or the index is full.
+    /// Returns the value if another one has its id, or if the slab or the index is full. The slab's
+    /// [`peak`](crate::Stats::peak) may count the value if its slot is past the capacity of the index,
+    /// or if memory for a larger index was refused.
     ///
     /// # Panics
     ///
@@ -450,6 +467,10 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
         let hash = self.hasher.hash_one(value.id());
         if self.find_key(store, hash, value.id()).is_some() {
             return Err(InsertIdError::Taken(value));
+        }
+        // Before the slab counts the value; a full slab counts its refusal.
+        if self.is_full() && !store.refuses() {
+            return Err(InsertIdError::Full(value));
         }
         let key = match store.try_insert_ref(value) {
             Ok((key, _)) => key,
@@ -685,6 +706,12 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
         has_room
     }
 
+    /// Whether the index has as many entries as it has room for, and does not grow.
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        !self.layout.grows && self.len() >= self.table.slots
+    }
+
     /// Makes room for the entry of a slot.
     #[inline(always)]
     fn make_room<S>(&mut self, store: &S, slot: usize) -> Result<(), AddError<S::Key>>
@@ -695,8 +722,11 @@ impl<Id: ?Sized + Hash + Eq, H: BuildHasher> KeyIndex<Id, H> {
             self.grow(store, slot).map_err(AddError::NoMemory)
         } else if slot >= self.table.slots {
             let capacity = self.table.slots;
-            Err(AddError::OutOfRange(SlotError { slot, capacity }))
-        } else if self.len() >= self.table.slots {
+            Err(AddError::OutOfRange(SlotError::OutOfRange {
+                slot,
+                capacity,
+            }))
+        } else if self.is_full() {
             Err(AddError::Full)
         } else {
             Ok(())

@@ -13,8 +13,8 @@ impl<K: SlabKey, O: SlabKey> List<K, O> {
     /// Returns an iterator over the keys and values, from the first to the last. O(1), and O(1) for
     /// each value.
     ///
-    /// It panics at a value that is not in this list; [wrong keys](Self#wrong-keys) says when there
-    /// is one.
+    /// It panics at a value that is not in this list, which is there only if links are
+    /// [wrong](Self#wrong-keys).
     #[inline]
     pub fn iter<'a, S>(&self, store: &'a S) -> ListIter<'a, S, O>
     where

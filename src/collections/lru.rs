@@ -13,19 +13,23 @@
 //! * `lru-entries`: the list has all entries, the index finds each of them, and `weight` is the sum of
 //!   their weights.
 //! * `lru-bounds`: there are at most `capacity` entries, of at most `max_weight` together. Slots
-//!   are below the capacity of the index and of the heap, as free ones are used first.
+//!   are below the capacity of the index, as free ones are used first.
+//! * `lru-room`: the list has room for all slots that the index has room for, and so has the heap,
+//!   unless it has no room at all.
 
 use core::borrow::Borrow;
+use core::convert::Infallible;
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
+use core::iter::FusedIterator;
 use core::mem;
 
-use super::circles::Circles;
+use super::circles::{Circles, Slots};
 use super::hash::{HasherOption, IdState};
 use super::heap::Heap;
 use super::key_index::{Indexed, KeyIndex, Layout};
 use crate::builder::{Build, Builder};
-use crate::error::{AllocError, BuildError};
+use crate::error::{AllocError, BuildError, FullError};
 use crate::key::Key;
 use crate::key_slab::KeySlab;
 use crate::memory::Pages;
@@ -37,10 +41,11 @@ use crate::raw::source::Source;
 ///
 /// # Memory
 ///
-/// All memory is allocated and touched when the cache is created: for each entry the id, the value,
-/// 8 bytes of the slab and for the weight, 8 of links, and 12 of the index. Nothing is allocated
-/// later, unless the cache is [resized](Self::try_resize), or entries get
-/// [deadlines](Self::set_deadline).
+/// All memory is allocated and touched when the cache is created. An entry has the size of an
+/// `Option<(Id, T, u32)>`, whose number is the weight, and 24 bytes besides: 12 of the index, 8 of
+/// links, and 4 of the list of free slots. With ids and values of 8 bytes that is 56 bytes. Nothing
+/// is allocated later, unless the cache is [resized](Self::try_resize), or the first entry gets a
+/// [deadline](Self::set_deadline).
 ///
 /// # Complexity
 ///
@@ -50,8 +55,9 @@ use crate::raw::source::Source;
 /// # If user code panics
 ///
 /// If a hasher or a comparison of ids panics, nothing has changed, and a value that was to be
-/// inserted is dropped. An operation that displaces or removes several entries has removed those
-/// before. If the destructor of an id or value panics, its entry has been removed.
+/// inserted is dropped. If an operation removes several entries, those that it had come to before
+/// the panic are removed, and the others are still there. If the destructor of an id or value panics,
+/// its entry has been removed.
 ///
 /// # Examples
 ///
@@ -132,8 +138,17 @@ impl<Id: Hash + Eq, T> Lru<Id, T> {
         )
     }
 
-    /// Returns a builder: for a cache that is bounded by weight, and for memory from [`Pages`]. The
-    /// default capacity is 1.
+    /// Returns a builder: for a cache that is bounded by weight, for a hasher of your choice, and for
+    /// memory from [`Pages`]. The default capacity is 1.
+    ///
+    /// ```
+    /// use std::hash::RandomState;
+    /// use flatslab::collections::Lru;
+    ///
+    /// let builder = Lru::builder().capacity(1000).max_weight(1 << 20).hasher(RandomState::new());
+    /// let files: Lru<String, Vec<u8>, RandomState> = builder.build();
+    /// assert_eq!((files.capacity(), files.max_weight()), (1000, 1 << 20));
+    /// ```
     pub const fn builder() -> Builder<Self> {
         Builder::new(LruOptions {
             bounds: Bounds::of(1),
@@ -143,8 +158,9 @@ impl<Id: Hash + Eq, T> Lru<Id, T> {
 }
 
 impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
-    /// Creates a cache like [`with_capacity`](Lru::with_capacity), with a hasher of your choice;
-    /// for its page see [`KeyIndex::with_capacity_and_hasher`].
+    /// Creates a cache like [`with_capacity`](Lru::with_capacity), with a hasher of your choice.
+    ///
+    /// The page of [`KeyIndex::with_capacity_and_hasher`] says what the index needs of it.
     ///
     /// # Panics
     ///
@@ -197,8 +213,9 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
     ///
     /// # Errors
     ///
-    /// Returns an error if there are more entries than a slab can have, or the allocator refuses. No
-    /// entry has been displaced then.
+    /// Returns an error if there are more entries than a slab can have, or the allocator refuses. The
+    /// capacity is the one before then, and no entry has been displaced. [`bytes`](Self::bytes) may have
+    /// grown: the memory that was granted before the refusal is kept for the next call.
     ///
     /// # Panics
     ///
@@ -223,12 +240,15 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         mut displaced: impl FnMut(Id, T),
     ) -> Result<(), AllocError> {
         let capacity = capacity.max(1);
-        self.entries.prepare(capacity.saturating_sub(self.len()))?;
-        self.by_id.try_grow(&self.entries, capacity)?;
-        self.by_use.try_grow(capacity)?;
+        // The index comes last, for `lru-room`.
         if self.deadlines.capacity() > 0 {
             self.deadlines.try_grow(capacity)?;
         }
+        let additional = capacity.saturating_sub(self.len());
+        self.entries.try_reserve_exact(additional)?;
+        self.entries.prepare(additional)?;
+        self.by_use.try_grow(capacity)?;
+        self.by_id.try_grow(&self.entries, capacity)?;
         while self.len() > capacity {
             if let Some((id, value)) = self.pop_lru() {
                 displaced(id, value);
@@ -295,6 +315,9 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
 
     /// Returns the value of an id, whose entry is the one used last from then on. Returns `None` if
     /// there is none.
+    ///
+    /// An entry whose [deadline](Self::set_deadline) is over is found too, until
+    /// [`pop_expired`](Self::pop_expired) removes it.
     #[inline]
     pub fn get<Q>(&mut self, id: &Q) -> Option<&T>
     where
@@ -362,7 +385,7 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
     }
 
     /// Returns the value of an id like [`get_mut`](Self::get_mut), or inserts the one that `make`
-    /// returns. The second value is the entry that it displaced.
+    /// returns, with a weight of 1. The second value is the entry that it displaced.
     ///
     /// If `make` panics, nothing has changed.
     ///
@@ -380,20 +403,52 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         id: Id,
         make: impl FnOnce() -> T,
     ) -> (&mut T, Option<(Id, T)>) {
+        let Ok(found) = self.try_get_or_insert_with(id, || Ok::<T, Infallible>(make()));
+        found
+    }
+
+    /// Returns the value of an id like [`get_or_insert_with`](Self::get_or_insert_with), from a `make`
+    /// that may fail: one that reads a file, or asks a server.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of `make`. Nothing has changed then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::collections::Lru;
+    ///
+    /// let mut numbers = Lru::with_capacity(100);
+    /// let (number, _) = numbers.try_get_or_insert_with("7", || "7".parse::<u32>())?;
+    /// assert_eq!(*number, 7);
+    /// assert!(numbers.try_get_or_insert_with("seven", || "seven".parse()).is_err());
+    /// assert!(!numbers.contains("seven"));
+    /// # Ok::<(), std::num::ParseIntError>(())
+    /// ```
+    #[expect(
+        clippy::type_complexity,
+        reason = "what `get_or_insert_with` returns, or the error"
+    )]
+    pub fn try_get_or_insert_with<E>(
+        &mut self,
+        id: Id,
+        make: impl FnOnce() -> Result<T, E>,
+    ) -> Result<(&mut T, Option<(Id, T)>), E> {
         let hash = self.by_id.hash(&id);
         if let Some(key) = self.key_of(hash, &id) {
-            return (self.used(key), None);
+            return Ok((self.used(key), None));
         }
-        let value = make();
+        let value = make()?;
         let displaced = self.make_room_of_one();
         let key = self.insert_new(hash, id, value, 1);
-        (self.used(key), displaced)
+        Ok((self.used(key), displaced))
     }
 
     /// Inserts a value, as the one used last. Returns the entry that it displaced: the one with the
     /// same id, or the one that was used longest ago.
     ///
-    /// In a cache that is bounded by weight, it has a weight of 1.
+    /// The entry has no deadline, and a weight of 1, also if it displaced one with the same id.
     #[inline]
     #[doc(alias("push", "put"))]
     pub fn insert(&mut self, id: Id, value: T) -> Option<(Id, T)> {
@@ -408,10 +463,12 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
 
     /// Inserts a value of this weight, as the one used last; a weight of 0 is taken as 1. The entry
     /// with the same id is displaced, and those used longest ago until there is room; each is given
-    /// to `displaced`.
+    /// to `displaced`, the one with the same id first.
     ///
-    /// A value that is heavier than the [bound](Self::max_weight) is given to it too, after the entry
-    /// with the same id, and no other entry.
+    /// # Errors
+    ///
+    /// Returns the id and the value if they are heavier than the [bound](Self::max_weight). Nothing has
+    /// changed then: an entry with the same id is still there.
     ///
     /// # Complexity
     ///
@@ -428,11 +485,14 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
     /// use flatslab::collections::Lru;
     ///
     /// let mut files = Lru::builder().capacity(1_000).max_weight(100).build();
-    /// files.insert_weighted("a", vec![0; 60], 60, |_, _| ());
-    /// files.insert_weighted("b", vec![0; 30], 30, |_, _| ());
+    /// files.insert_weighted("a", vec![0; 60], 60, |_, _| ())?;
+    /// files.insert_weighted("b", vec![0; 30], 30, |_, _| ())?;
     /// let mut gone = Vec::new();
-    /// files.insert_weighted("c", vec![0; 40], 40, |id, _| gone.push(id));
+    /// files.insert_weighted("c", vec![0; 40], 40, |id, _| gone.push(id))?;
     /// assert_eq!((gone, files.weight()), (vec!["a"], 70));
+    /// assert!(files.insert_weighted("b", vec![0; 101], 101, |_, _| ()).is_err());
+    /// assert_eq!(files.peek("b").unwrap().len(), 30);
+    /// # Ok::<(), flatslab::FullError<(&str, Vec<u8>)>>(())
     /// ```
     pub fn insert_weighted(
         &mut self,
@@ -440,13 +500,13 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         value: T,
         weight: u32,
         mut displaced: impl FnMut(Id, T),
-    ) {
+    ) -> Result<(), FullError<(Id, T)>> {
         let weight = weight.max(1);
+        if u64::from(weight) > self.bounds.max_weight {
+            return Err(FullError((id, value)));
+        }
         if let Some((id, value)) = self.remove(&id) {
             displaced(id, value);
-        }
-        if u64::from(weight) > self.bounds.max_weight {
-            return displaced(id, value);
         }
         let hash = self.by_id.hash(&id);
         self.displace(self.bounds.max_weight - u64::from(weight), &mut displaced);
@@ -454,6 +514,7 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
             displaced(id, value);
         }
         self.insert_new(hash, id, value, weight);
+        Ok(())
     }
 
     /// Removes the entry with this id, and returns it. Returns `None` if there is none.
@@ -484,12 +545,13 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         self.take(key(self.by_use.last(USE)))
     }
 
-    /// Gives the entry of an id a deadline, after which [`pop_expired`](Self::pop_expired) removes it.
+    /// Gives the entry of an id a deadline, from which on [`pop_expired`](Self::pop_expired) removes it.
     /// Returns `false` if there is no entry. O(log n).
     ///
     /// A time is a number, such as of milliseconds. The cache has no clock: [`get`](Self::get) finds an
-    /// entry until it is removed. An entry that is replaced has no deadline. The first call allocates
-    /// memory for the deadlines of all entries, if
+    /// entry until it is removed, and an insertion displaces the one used longest ago, also if another
+    /// one's deadline is over. An entry that replaces another one has no deadline. The first call
+    /// allocates memory for the deadlines of all entries, if
     /// [`try_reserve_deadlines`](Self::try_reserve_deadlines) has not.
     ///
     /// # Panics
@@ -523,6 +585,17 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         self.deadlines.push(key, deadline).is_ok()
     }
 
+    /// Takes the deadline from the entry of an id, and returns it. Returns `None` if there is no entry,
+    /// or it has none. O(log n).
+    pub fn clear_deadline<Q>(&mut self, id: &Q) -> Option<u64>
+    where
+        Id: Borrow<Q>,
+        Q: ?Sized + Hash + Eq,
+    {
+        let key = self.key_of(self.by_id.hash(id), id)?;
+        self.deadlines.remove(key)
+    }
+
     /// Returns the deadline of the entry of an id. Returns `None` if there is no entry, or it has none.
     #[must_use]
     pub fn deadline<Q>(&self, id: &Q) -> Option<u64>
@@ -545,6 +618,53 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         Some(self.entries.get(key)?.weight)
     }
 
+    /// Changes the weight of the entry of an id, which is the one used last from then on; a weight of 0
+    /// is taken as 1. Entries used longest ago are displaced until there is room, and given to
+    /// `displaced`. Returns `false`, and does nothing, if there is no entry, or the weight is more than
+    /// the [bound](Self::max_weight). O(n) for n displaced entries.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `displaced` or a hasher does: the entries that `displaced` was given are not in the
+    /// cache then, and the weight is the one before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::collections::Lru;
+    ///
+    /// let mut files = Lru::builder().capacity(1_000).max_weight(100).build();
+    /// files.insert_weighted("a", vec![0; 60], 60, |_, _| ())?;
+    /// files.insert_weighted("b", vec![0; 30], 30, |_, _| ())?;
+    /// files.get_mut("b").unwrap().extend([1; 20]);
+    /// let mut gone = Vec::new();
+    /// assert!(files.set_weight("b", 50, |id, _| gone.push(id)));
+    /// assert_eq!((gone, files.weight()), (vec!["a"], 50));
+    /// # Ok::<(), flatslab::FullError<(&str, Vec<u8>)>>(())
+    /// ```
+    #[must_use]
+    pub fn set_weight<Q>(&mut self, id: &Q, weight: u32, displaced: impl FnMut(Id, T)) -> bool
+    where
+        Id: Borrow<Q>,
+        Q: ?Sized + Hash + Eq,
+    {
+        let weight = weight.max(1);
+        let Some(key) = self.key_of(self.by_id.hash(id), id) else {
+            return false;
+        };
+        let Some(others) = self.bounds.max_weight.checked_sub(weight.into()) else {
+            return false;
+        };
+        self.used(key);
+        let old = self.entries[key].weight;
+        // As the one used last it stays: alone it weighs no more than this.
+        self.displace(others.saturating_add(old.into()), displaced);
+        // After user code, for `lru-bounds`.
+        self.entries[key].weight = weight;
+        self.weight = self.weight - u64::from(old) + u64::from(weight);
+        true
+    }
+
     /// Allocates memory for the deadlines of all entries, 20 bytes for each.
     ///
     /// # Errors
@@ -560,8 +680,8 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         Some(self.deadlines.peek()?.0)
     }
 
-    /// Removes an entry whose deadline is `now` or earlier, and returns it; the earliest first. Returns
-    /// `None` if there is none. O(log n).
+    /// Removes an entry whose deadline is `now` or earlier, and returns it; the earliest first, and
+    /// those of the same deadline in no particular order. Returns `None` if there is none. O(log n).
     pub fn pop_expired(&mut self, now: u64) -> Option<(Id, T)> {
         let (deadline, key) = self.deadlines.peek()?;
         match deadline <= now {
@@ -577,19 +697,46 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
     ///
     /// Panics if `keep`, a hasher or a destructor does; the other entries are still there then.
     pub fn retain(&mut self, mut keep: impl FnMut(&Id, &mut T) -> bool) {
-        if self.is_empty() {
-            return;
-        }
-        let mut at = Some(self.by_use.last(USE));
-        while let Some(slot) = at {
-            at = self.by_use.previous(slot);
-            let Some(entry) = self.entries.get_mut(key(slot)) else {
-                return;
-            };
-            if !keep(&entry.id, &mut entry.value) {
-                drop(self.take(key(slot)));
+        let removed = self.extract_if(|id, value| !keep(id, value));
+        removed.for_each(drop);
+    }
+
+    /// Removes the entries for which `is_taken` returns `true`, and returns an iterator over them; from
+    /// the entry used longest ago to the one used last. O(n). Entries that were not reached stay.
+    ///
+    /// # Panics
+    ///
+    /// The iterator panics if `is_taken` or a hasher does; the other entries are still there then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::collections::Lru;
+    ///
+    /// let mut pages = Lru::with_capacity(3);
+    /// for id in ["a/1", "b/1", "a/2"] {
+    ///     pages.insert(id, id.len());
+    /// }
+    /// let removed = pages.extract_if(|id, _| id.starts_with("a/"));
+    /// assert!(removed.eq([("a/1", 3), ("a/2", 3)]));
+    /// assert!(pages.extract_if(|_, _| true).eq([("b/1", 3)]) && pages.is_empty());
+    /// ```
+    #[doc(alias("drain", "drain_filter", "invalidate"))]
+    pub fn extract_if<'a>(
+        &'a mut self,
+        mut is_taken: impl FnMut(&Id, &mut T) -> bool + 'a,
+    ) -> impl Iterator<Item = (Id, T)> + 'a {
+        let mut at = (!self.is_empty()).then(|| self.by_use.last(USE));
+        core::iter::from_fn(move || {
+            loop {
+                let slot = at?;
+                at = self.by_use.previous(slot);
+                let entry = self.entries.get_mut(key(slot))?;
+                if is_taken(&entry.id, &mut entry.value) {
+                    return self.take(key(slot));
+                }
             }
-        }
+        })
     }
 
     /// Removes all entries, and drops them. O(n).
@@ -603,15 +750,11 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
 
     /// Returns an iterator over ids and values, from the entry used last to the one used longest
     /// ago. O(1), and O(1) for each entry.
-    pub fn iter(
-        &self,
-    ) -> impl DoubleEndedIterator<Item = (&Id, &T)> + ExactSizeIterator + Clone + '_ {
-        let slots = self.by_use.slots(USE, self.len());
-        slots.map(|slot| {
-            // Never missing (`lru-entries`).
-            let entry = &self.entries[key(slot)];
-            (&entry.id, &entry.value)
-        })
+    pub fn iter(&self) -> LruIter<'_, Id, T> {
+        LruIter {
+            slots: self.by_use.slots(USE, self.len()),
+            entries: &self.entries,
+        }
     }
 
     /// The key of the entry with this id.
@@ -699,6 +842,71 @@ impl<Id: Hash + Eq, T, H: BuildHasher> Lru<Id, T, H> {
         self.by_use.unlink(key.index());
         self.weight -= u64::from(entry.weight);
         Some((entry.id, entry.value))
+    }
+}
+
+/// An iterator over ids and values, from [`Lru::iter`].
+pub struct LruIter<'a, Id, T> {
+    slots: Slots<'a>,
+    entries: &'a KeySlab<LruEntry<Id, T>>,
+}
+
+impl<'a, Id, T> LruIter<'a, Id, T> {
+    #[inline]
+    fn entry(&self, slot: usize) -> (&'a Id, &'a T) {
+        // Never missing (`lru-entries`).
+        let entry = &self.entries[key(slot)];
+        (&entry.id, &entry.value)
+    }
+}
+
+impl<'a, Id, T> Iterator for LruIter<'a, Id, T> {
+    type Item = (&'a Id, &'a T);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let slot = self.slots.next()?;
+        Some(self.entry(slot))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.slots.size_hint()
+    }
+}
+
+impl<Id, T> DoubleEndedIterator for LruIter<'_, Id, T> {
+    #[inline]
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let slot = self.slots.next_back()?;
+        Some(self.entry(slot))
+    }
+}
+
+impl<Id, T> ExactSizeIterator for LruIter<'_, Id, T> {}
+
+impl<Id, T> FusedIterator for LruIter<'_, Id, T> {}
+
+impl<Id, T> Clone for LruIter<'_, Id, T> {
+    fn clone(&self) -> Self {
+        LruIter {
+            slots: self.slots.clone(),
+            entries: self.entries,
+        }
+    }
+}
+
+impl<Id: fmt::Debug, T: fmt::Debug> fmt::Debug for LruIter<'_, Id, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.clone()).finish()
+    }
+}
+
+impl<'a, Id: Hash + Eq, T, H: BuildHasher> IntoIterator for &'a Lru<Id, T, H> {
+    type Item = (&'a Id, &'a T);
+    type IntoIter = LruIter<'a, Id, T>;
+
+    fn into_iter(self) -> LruIter<'a, Id, T> {
+        self.iter()
     }
 }
 

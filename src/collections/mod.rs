@@ -97,7 +97,7 @@
 //! queue.push_back(&mut jobs, Job { cost: 5, in_session: Links::new() })?;
 //!
 //! // What was not heard from goes with its jobs.
-//! while let Some((_, key)) = timeouts.pop_due(60) {
+//! while let Some((_, key)) = timeouts.pop_expired(60) {
 //!     by_token.forget(&sessions, key);
 //!     let mut session = sessions.remove(key);
 //!     session.jobs.clear(&mut jobs);
@@ -165,7 +165,7 @@ pub use key_index::{AddError, Indexed, InsertIdError, KeyIndex, KeysOfId};
 pub use list::{InsertBesideError, LinkError, List};
 pub use list_walk::{Cursor, ListIter};
 #[cfg(feature = "alloc")]
-pub use lru::Lru;
+pub use lru::{Lru, LruIter};
 #[cfg(feature = "alloc")]
 pub use nodes::{Inner, Leaf, NodeStore, Nodes};
 #[cfg(feature = "alloc")]

@@ -61,6 +61,7 @@ fn the_invariants_of_a_wheel_hold_after_every_step() {
             let key = Key::from_raw(random(200) as u32);
             match random(4) {
                 0 => drop(wheel.stop(key)),
+                1 if random(2_000) == 0 => drop(wheel.drain()),
                 1 => drop(wheel.pop_due(wheel.time() + random(1 << random(most)))),
                 _ => {
                     let deadline = wheel.time() + random(1 << random(most + 4));

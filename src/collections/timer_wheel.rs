@@ -36,7 +36,7 @@ use super::heap::{SlotError, check_slots};
 use crate::builder::{Build, Builder};
 use crate::error::{AllocError, BuildError};
 use crate::key::Key;
-use crate::key_slab::SlabKey;
+use crate::key_slab::{SlabKey, is_older};
 use crate::memory::Pages;
 use crate::memory::array::Array;
 use crate::raw::memory;
@@ -67,36 +67,46 @@ const MOVES: u32 = 64;
 ///
 /// # Capacity
 ///
-/// A wheel has room for the keys of as many slots as its capacity, 24 bytes for each if keys have no
-/// generation, and 17 KiB besides. All of it is allocated and touched when it is created. A key of
-/// another slot is refused, so that a forged key cannot make the wheel allocate.
+/// A wheel has room for the keys of as many slots as its capacity: 24 bytes for each, or 32 if keys
+/// have a generation, and 17 KiB besides. All of it is allocated and touched when it is created. A key
+/// of another slot is refused, so that a forged key cannot make the wheel allocate.
 /// [`try_grow`](Self::try_grow) makes room for the keys of a slab that has grown.
 ///
 /// # Keys of removed values
 ///
-/// The wheel does not notice that a value is removed from its slab: stop its timer too. A key with a
-/// generation is not taken for the key of a later value in its slot, and a [`start`](Self::start) of
-/// that one replaces it.
+/// The wheel does not notice that a value is removed from its slab: stop its timer too. Keys with
+/// generations are told apart: the key of an earlier value does not find the timer of a later one, and
+/// [`start`](Self::start) refuses it. The key of a later value replaces that of an earlier one. Which
+/// of two keys is the earlier one is known as long as they are less than half of all
+/// [generations](crate::GenKey#how-long-generations-last) apart.
+///
+/// Without generations, an old copy of a key is the key of the value that is in the slot now.
+///
+/// When the generations of the slab were [reset](crate::PlainSlab::reset_generations),
+/// [`clear`](Self::clear) the wheel: to it, the keys from before are later ones.
 ///
 /// # How long a call takes
 ///
 /// All operations take constant time, except those that say otherwise. Nothing allocates, except
-/// construction and `try_grow`. [`pop_due`](Self::pop_due) returns one timer, and moves at most 64
-/// others closer to their deadline, a share of them with each tick. If more have to be moved, it
-/// may return `None` although a timer is due: after a jump of the time, if thousands of deadlines
-/// are within 64 ticks, or if thousands of timers are started again that were due in the same few
-/// ticks. The next calls move the others, and [`next_due`](Self::next_due) is not later than `now`
-/// until all are found.
+/// construction and `try_grow`.
 ///
-/// So a program that calls until `next_due` is later than `now` has every timer on time. One that
-/// calls until `None`, once a tick, spends less time in a tick, and has a timer late by about a
-/// tick for each 64 others that were to be moved.
+/// - [`pop_expired`](Self::pop_expired) returns a timer as long as one is due. A program that calls it
+///   until it returns `None` has every timer on time.
+/// - [`pop_due`](Self::pop_due) returns one timer, and moves at most 64 others closer to their
+///   deadline, a share of them with each tick. If more have to be moved, it may return `None` although
+///   a timer is due: after a jump of the time, if thousands of deadlines are within 64 ticks, or if
+///   thousands of timers are started again that were due in the same few ticks. Until all are
+///   found, [`next_due`](Self::next_due) is not later than `now`.
+///
+/// So a program that calls `pop_due` until it returns `None`, once a tick, spends less time in a tick,
+/// and has timers late by about a tick for each 64 others that were to be moved: by more than a
+/// thousand ticks if a hundred thousand were started again. Take that only if a tick must be short.
 ///
 /// # Rewinds and snapshots
 ///
 /// The wheel is a table of its own: after a rewind of the slab, or from a snapshot,
 /// [reset](Self::reset) it to the earlier time, and start the timers again, by the deadlines that the
-/// values contain.
+/// values contain. Otherwise the keys of the time after are later ones, and are not replaced.
 ///
 /// # Examples
 ///
@@ -114,7 +124,7 @@ const MOVES: u32 = 64;
 /// timeouts.start(two, 50)?; // heard from
 ///
 /// let now = 40;
-/// while let Some((_, key)) = timeouts.pop_due(now) {
+/// while let Some((_, key)) = timeouts.pop_expired(now) {
 ///     sessions.try_remove(key);
 /// }
 /// assert!(sessions.contains(two) && sessions.len() == 1);
@@ -211,8 +221,12 @@ fn each_block(occupied: u128, present: u64) -> impl Iterator<Item = u64> {
 }
 
 impl<K: SlabKey> TimerWheel<K> {
-    /// Creates a wheel for the keys of this many slots, whose memory is allocated and touched now. Its
-    /// time is 0; the first [`pop_due`](Self::pop_due) sets it, at no cost as long as no timer runs.
+    /// Creates a wheel for the keys of this many slots, whose memory is allocated and touched now.
+    ///
+    /// Its time is 0. If times do not begin near 0, such as those of a clock, tell it what time it is
+    /// before the first timer is started: by [`builder`](Self::builder)`().time(now)`, or by a call of
+    /// [`pop_due`](Self::pop_due). Otherwise the first call is [a jump of the
+    /// time](Self#how-long-a-call-takes), after which all timers have to be moved.
     ///
     /// # Panics
     ///
@@ -237,6 +251,15 @@ impl<K: SlabKey> TimerWheel<K> {
 
     /// Returns a builder: for a wheel that begins at another time, and for memory from [`Pages`]. The
     /// default capacity is 0 slots.
+    ///
+    /// ```
+    /// use flatslab::GenKey;
+    /// use flatslab::collections::TimerWheel;
+    ///
+    /// let now = 1_764_000_000_000;
+    /// let wheel: TimerWheel<GenKey> = TimerWheel::builder().capacity(1000).time(now).build();
+    /// assert_eq!((wheel.capacity(), wheel.time()), (1000, now));
+    /// ```
     pub const fn builder() -> Builder<Self> {
         Builder::new(TimerWheelOptions { slots: 0, time: 0 })
     }
@@ -306,8 +329,8 @@ impl<K: SlabKey> TimerWheel<K> {
         self.timers.bytes() + self.lists.bytes() + self.counts.bytes()
     }
 
-    /// Returns the latest time that [`pop_due`](Self::pop_due) was called with, or an earlier one
-    /// as long as its calls have not found, or moved, all timers until then.
+    /// Returns the time that the wheel has come to: the latest `now` of [`pop_due`](Self::pop_due). It
+    /// is earlier while timers that may be due by then are left.
     #[inline]
     #[must_use]
     pub fn time(&self) -> u64 {
@@ -343,17 +366,21 @@ impl<K: SlabKey> TimerWheel<K> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the key's slot is not below the capacity.
+    /// Returns an error if the key's slot is not below the capacity, or if the timer of a
+    /// [later value](Self#keys-of-removed-values) runs in the slot.
     #[inline]
     #[doc(alias("insert", "push", "reset", "schedule"))]
     pub fn start(&mut self, key: K, deadline: u64) -> Result<Option<u64>, SlotError> {
         let slot = key.index();
         let Some(&timer) = self.timers.get(slot) else {
-            return Err(SlotError {
+            return Err(SlotError::OutOfRange {
                 slot,
                 capacity: self.capacity(),
             });
         };
+        if timer.is_running() && is_older(key, timer.key) {
+            return Err(SlotError::Outdated { slot });
+        }
         if timer.is_running() && deadline >= timer.deadline && !self.is_behind {
             let moved = &mut self.timers[slot];
             (moved.key, moved.deadline) = (key, deadline);
@@ -377,14 +404,14 @@ impl<K: SlabKey> TimerWheel<K> {
         Some(deadline)
     }
 
-    /// Removes a timer whose deadline is `now` or earlier, and returns it with its deadline; call
-    /// it until it returns `None`. Timers that are due at the same time come in no particular
-    /// order, and so do all that are due at the first call after a jump of the time.
+    /// Removes a timer whose deadline is `now` or earlier, and returns it with its deadline. Timers
+    /// that are due at the same time come in no particular order, and so do all that are due at the
+    /// first call after a jump of the time.
     ///
-    /// If `now` is earlier than the [time](Self::time), it is taken to be that. [How long a call
-    /// takes](Self#how-long-a-call-takes) says when `None` is returned while a timer is due.
+    /// A call moves at most 64 timers, so it may return `None` although a timer is due: see [how long a
+    /// call takes](Self#how-long-a-call-takes). [`pop_expired`](Self::pop_expired) goes on until it has
+    /// found one. If `now` is earlier than the [time](Self::time), it is taken to be that.
     #[inline]
-    #[doc(alias("advance", "expire", "poll", "tick"))]
     pub fn pop_due(&mut self, now: u64) -> Option<(u64, K)> {
         let now = now.max(self.time);
         let mut moves = MOVES;
@@ -423,6 +450,40 @@ impl<K: SlabKey> TimerWheel<K> {
                 return None;
             }
             self.move_down(level, block(level, now), &mut moves);
+        }
+    }
+
+    /// Removes a timer whose deadline is `now` or earlier, and returns it with its deadline, like
+    /// [`pop_due`](Self::pop_due). Returns `None` only if no timer is due: call it until then.
+    ///
+    /// # Complexity
+    ///
+    /// A step of `pop_due`, as a rule; O(n) if n timers have to be moved first.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::Key;
+    /// use flatslab::collections::TimerWheel;
+    ///
+    /// let mut retries = TimerWheel::with_capacity(1);
+    /// retries.start(Key::from_raw(0), 20)?;
+    /// let (now, mut attempts) = (35, 0);
+    /// while let Some((deadline, key)) = retries.pop_expired(now) {
+    ///     attempts += 1;
+    ///     retries.start(key, deadline + 10)?;
+    /// }
+    /// assert_eq!((attempts, retries.next_due()), (2, Some(40)));
+    /// # Ok::<(), flatslab::collections::SlotError>(())
+    /// ```
+    #[doc(alias("advance", "expire", "poll", "tick", "drain_due"))]
+    pub fn pop_expired(&mut self, now: u64) -> Option<(u64, K)> {
+        let now = now.max(self.time);
+        loop {
+            let due = self.pop_due(now);
+            if due.is_some() || self.next_due().is_none_or(|next| next > now) {
+                return due;
+            }
         }
     }
 
@@ -473,11 +534,37 @@ impl<K: SlabKey> TimerWheel<K> {
 
     /// Stops all timers; the [time](Self::time) stays. O(capacity).
     pub fn clear(&mut self) {
-        self.timers.fill(Timer::STOPPED);
+        drop(self.drain());
+    }
+
+    /// Stops all timers, and returns an iterator over their deadlines and keys, in no particular order;
+    /// the [time](Self::time) stays. O(capacity).
+    ///
+    /// ```
+    /// use flatslab::Key;
+    /// use flatslab::collections::TimerWheel;
+    ///
+    /// let mut wheel = TimerWheel::with_capacity(1);
+    /// wheel.start(Key::from_raw(0), 60)?;
+    /// assert!(wheel.drain().eq([(60, Key::from_raw(0))]));
+    /// assert!(wheel.is_empty());
+    /// # Ok::<(), flatslab::collections::SlotError>(())
+    /// ```
+    pub fn drain(&mut self) -> impl Iterator<Item = (u64, K)> + '_ {
+        // What has a key below, and is not running, is what was drained.
+        for timer in &mut *self.timers {
+            let bucket = ALL as u32;
+            *timer = match timer.is_running() {
+                true => Timer { bucket, ..*timer },
+                false => Timer::STOPPED,
+            };
+        }
         self.counts.fill(0);
         self.lists.clear();
         (self.occupied, self.levels) = ([0; LEVELS], 0);
         (self.len, self.owed, self.is_behind) = (0, 0, false);
+        let drained = self.timers.iter().filter(|timer| timer.key != K::NONE);
+        drained.map(|timer| (timer.deadline, timer.key))
     }
 
     /// Returns an iterator over deadlines and keys, in no particular order. O(capacity).

@@ -52,6 +52,9 @@ impl<T> PlainSlab<T, Key, Bounded> {
     /// Creates a slab of `capacity` slots, with all its memory allocated and touched, so that no
     /// insertion or removal faults.
     ///
+    /// Its keys are [`Key`]s. For keys with generations, or of your own type, call
+    /// [`with_capacity_and_key`](PlainSlab::with_capacity_and_key).
+    ///
     /// # Complexity
     ///
     /// O(capacity).

@@ -83,6 +83,9 @@ impl<T> PlainSlab<T, Key, Growable> {
 
     /// Creates a slab with memory for exactly `capacity` values.
     ///
+    /// Its keys are [`Key`]s. For keys with generations, or of your own type, call
+    /// [`with_capacity_and_key`](PlainSlab::with_capacity_and_key).
+    ///
     /// # Panics
     ///
     /// Panics or aborts where [`reserve`](PlainSlab::reserve) does.

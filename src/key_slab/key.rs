@@ -81,6 +81,17 @@ mod sealed {
 }
 pub(super) use sealed::Inside;
 
+/// Returns `true` if a key is of an earlier value than another key of the same slot; never for keys
+/// without generations. If they wrap, the nearer way around decides, which is the right one for keys
+/// that are at most half of all generations apart.
+#[cfg(feature = "alloc")]
+#[inline(always)]
+pub(crate) fn is_older<K: SlabKey>(key: K, other: K) -> bool {
+    // Versions have 31 bits.
+    let ahead = key.version().wrapping_sub(other.version());
+    ((ahead << 1) as i32) < 0
+}
+
 impl SlabKey for Key {
     type Cell<T> = Bare<T>;
 

@@ -126,6 +126,8 @@ pub use insert::VacantEntry;
 pub use iter::{Drain, IntoIter, Iter, IterMut, Keys, Values, ValuesMut};
 #[doc(hidden)]
 pub use key::NamedKey;
+#[cfg(feature = "alloc")]
+pub(crate) use key::is_older;
 pub use key::{GenKey, GenerationKey, SlabKey};
 #[cfg(feature = "alloc")]
 pub use logged::{ChangeError, CheckpointIterMut, Logged, LoggedSlab};
@@ -510,6 +512,11 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.free_slots() == 0
+    }
+
+    /// Whether no slot is free, and the slab cannot grow.
+    pub(crate) fn refuses(&self) -> bool {
+        S::CAPACITY.is_fixed() && self.is_full()
     }
 
     /// Returns `true` if there is a value with this key. O(1).

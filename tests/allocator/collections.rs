@@ -120,6 +120,32 @@ fn a_cache_that_is_refused_more_memory_is_what_it_was() {
 }
 
 #[test]
+fn a_cache_that_was_not_resized_allocates_nothing_for_deadlines_that_it_had_reserved() {
+    let mut fuse = 0;
+    loop {
+        let mut cache = Lru::with_capacity(4);
+        cache.try_reserve_deadlines().unwrap();
+        let resized = with_fuse(fuse, || cache.try_resize(100, |_, _| unreachable!()));
+        let requests = allocations(|| {
+            for id in 0..cache.capacity() as u64 {
+                cache.insert(id, id);
+                assert!(cache.set_deadline(&id, 100 - id));
+            }
+        });
+        assert_eq!(
+            (requests, cache.next_deadline()),
+            (0, Some(101 - cache.len() as u64))
+        );
+        if resized.is_ok() {
+            break;
+        }
+        assert_eq!(cache.capacity(), 4);
+        fuse += 1;
+    }
+    assert_eq!(fuse, 5);
+}
+
+#[test]
 fn an_index_that_is_refused_memory_goes_on_with_the_table_that_it_has() {
     let count = amount(2000, 60);
     without_leak(|| {

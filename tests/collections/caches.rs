@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use flatslab::FullError;
 use flatslab::collections::Lru;
 
 use crate::random::{one_in, random, seed};
@@ -73,7 +74,7 @@ fn is_like_a_vector(capacity: usize, max_weight: u64) {
         let id = random(24);
         let at = model.at(id);
         let in_model = at.map(|at| model.entries[at].value);
-        match random(14) {
+        match random(16) {
             0..3 => {
                 let old = at.map(|at| model.entries.remove(at));
                 let gone = match old {
@@ -86,19 +87,20 @@ fn is_like_a_vector(capacity: usize, max_weight: u64) {
             3 => {
                 let weight = random(12);
                 let mut expected = Vec::new();
-                if let Some(at) = at {
-                    let old = model.entries.remove(at);
-                    expected.push((id, old.value));
-                }
-                if weight.max(1) > max_weight {
-                    expected.push((id, step));
-                } else {
+                let fits = weight.max(1) <= max_weight;
+                if fits {
+                    if let Some(at) = at {
+                        let old = model.entries.remove(at);
+                        expected.push((id, old.value));
+                    }
                     expected.extend(model.displace(weight.max(1)));
                     model.insert(id, step, weight.max(1));
                 }
                 let mut gone = Vec::new();
-                cache.insert_weighted(id, step, weight as u32, |id, value| gone.push((id, value)));
-                assert_eq!(gone, expected);
+                let displaced = |id, value| gone.push((id, value));
+                let inserted = cache.insert_weighted(id, step, weight as u32, displaced);
+                let refused = inserted.err().map(FullError::into_inner);
+                assert_eq!((refused, gone), ((!fits).then_some((id, step)), expected));
             }
             4..7 => {
                 if let Some(at) = at {
@@ -155,6 +157,31 @@ fn is_like_a_vector(capacity: usize, max_weight: u64) {
                     assert_eq!((entry.value, entry.deadline), (value, first));
                 }
             }
+            13 => {
+                let weight = random(12).max(1);
+                let mut expected = Vec::new();
+                if let Some(at) = at.filter(|_| weight <= max_weight) {
+                    let entry = model.entries.remove(at);
+                    expected = model.displace(weight);
+                    model.entries.insert(0, Entry { weight, ..entry });
+                }
+                let mut gone = Vec::new();
+                let displaced = |id, value| gone.push((id, value));
+                let is_set = cache.set_weight(&id, weight as u32, displaced);
+                assert_eq!(
+                    (is_set, gone),
+                    (at.is_some() && weight <= max_weight, expected)
+                );
+            }
+            14 => {
+                let deadline = at.and_then(|at| model.entries[at].deadline.take());
+                assert_eq!(cache.clear_deadline(&id), deadline);
+                let failed = cache.try_get_or_insert_with(id, || Err(step));
+                assert_eq!(failed.map(|found| *found.0), in_model.ok_or(step));
+                if let Some(at) = at {
+                    model.entries[..=at].rotate_right(1);
+                }
+            }
             12 => {
                 let (value, gone) = cache.get_or_insert_with(id, || step);
                 assert_eq!(*value, in_model.unwrap_or(step));
@@ -173,6 +200,13 @@ fn is_like_a_vector(capacity: usize, max_weight: u64) {
             _ if one_in(20) => {
                 cache.retain(|id, _| id % 4 != 1);
                 model.entries.retain(|entry| entry.id % 4 != 1);
+            }
+            _ if one_in(20) => {
+                let removed: Vec<_> = cache.extract_if(|id, _| id % 4 == 1).collect();
+                let (gone, kept) = model.entries.iter().partition(|entry| entry.id % 4 == 1);
+                model.entries = kept;
+                let gone: Vec<Entry> = gone;
+                assert!(gone.iter().rev().map(|it| (it.id, it.value)).eq(removed));
             }
             _ if one_in(20) => {
                 model.capacity = 1 + random(20) as usize;
@@ -219,7 +253,8 @@ fn with_a_smaller_bound_of_the_weight_those_used_longest_ago_go() {
     assert_eq!(cache.max_weight(), 1);
     cache.set_max_weight(100, |_: u32, _: ()| unreachable!());
     for id in 1..5 {
-        cache.insert_weighted(id, (), 20, |_, ()| unreachable!());
+        let inserted = cache.insert_weighted(id, (), 20, |_, ()| unreachable!());
+        inserted.unwrap();
     }
     let mut gone = Vec::new();
     cache.set_max_weight(45, |id, ()| gone.push(id));
@@ -227,6 +262,97 @@ fn with_a_smaller_bound_of_the_weight_those_used_longest_ago_go() {
     // Another value of an id has a weight of its own.
     assert_eq!(cache.insert(4, ()), Some((4, ())));
     assert_eq!(cache.weight(), 21);
+}
+
+#[test]
+fn a_value_that_is_too_heavy_comes_back_and_displaces_nothing() {
+    let mut cache = Lru::builder().capacity(9).max_weight(100).build();
+    cache.insert_weighted("a", 1, 60, |_, _| ()).unwrap();
+    cache.set_deadline("a", 7);
+    let refused = cache.insert_weighted("a", 2, 101, |_, _| unreachable!());
+    assert_eq!(refused, Err(FullError(("a", 2))));
+    assert!(!cache.set_weight("a", 101, |_, _| unreachable!()));
+    assert!(!cache.set_weight("b", 1, |_, _| unreachable!()));
+    assert_eq!(
+        (cache.peek("a"), cache.weight(), cache.deadline("a")),
+        (Some(&1), 60, Some(7))
+    );
+    assert!(cache.set_weight("a", 100, |_, _| unreachable!()));
+    assert_eq!(
+        (cache.weight_of("a"), cache.deadline("a")),
+        (Some(100), Some(7))
+    );
+}
+
+#[test]
+fn a_panic_while_a_weight_is_raised_leaves_the_weight_before() {
+    let mut cache = Lru::<u64, ()>::builder().capacity(9).max_weight(90).build();
+    for id in 0..9 {
+        cache.insert_weighted(id, (), 10, |_, ()| ()).unwrap();
+    }
+    let panics = || assert!(cache.set_weight(&0, 40, |id, ()| assert!(id == 1, "a function")));
+    assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
+    assert_eq!(
+        (cache.len(), cache.weight(), cache.weight_of(&0)),
+        (7, 70, Some(10))
+    );
+    let mut gone = Vec::new();
+    assert!(cache.set_weight(&0, 40, |id, ()| gone.push(id)));
+    assert_eq!((gone, cache.weight()), (vec![3], 90));
+}
+
+#[test]
+fn a_cache_has_the_bytes_that_its_page_says() {
+    fn check<Id: Hash + Eq, T>() {
+        let entries = 10_000;
+        let bytes = Lru::<Id, T>::with_capacity(entries).bytes();
+        let most = entries * (size_of::<Option<(Id, T, u32)>>() + 24);
+        assert!(
+            (most - entries / 2..=most).contains(&bytes),
+            "{bytes} of {most}"
+        );
+    }
+    check::<u64, u64>();
+    check::<u32, u32>();
+    check::<(), ()>();
+    check::<String, [u64; 3]>();
+    check::<u8, [u16; 5]>();
+    assert_eq!(size_of::<Option<(u64, u64, u32)>>() + 24, 56);
+}
+
+#[test]
+fn a_cache_that_is_resized_has_the_bytes_of_a_new_one() {
+    let mut cache = Lru::<u64, u64>::with_capacity(1_000);
+    cache.try_resize(1_001, |_, _| unreachable!()).unwrap();
+    assert_eq!(cache.bytes(), Lru::<u64, u64>::with_capacity(1_001).bytes());
+}
+
+#[test]
+fn a_cache_is_iterated_by_reference_from_both_ends() {
+    let mut cache = Lru::with_capacity(3);
+    for id in 0..3 {
+        cache.insert(id, id * 10);
+    }
+    let mut seen = Vec::new();
+    for (id, value) in &cache {
+        seen.push((*id, *value));
+    }
+    assert_eq!(seen, [(2, 20), (1, 10), (0, 0)]);
+    assert!(cache.iter().rev().map(|it| *it.0).eq(0..3));
+    assert_eq!(
+        (cache.iter().len(), format!("{:?}", cache.iter())),
+        (3, "{2: 20, 1: 10, 0: 0}".into())
+    );
+}
+
+#[test]
+fn entries_that_were_not_reached_stay() {
+    let mut cache = Lru::with_capacity(4);
+    for id in 0..4 {
+        cache.insert(id, ());
+    }
+    assert_eq!(cache.extract_if(|id, ()| *id > 0).next(), Some((1, ())));
+    assert!(cache.iter().map(|it| *it.0).eq([3, 2, 0]));
 }
 
 thread_local! {
@@ -253,14 +379,17 @@ fn a_hash_that_panics_leaves_the_cache_as_it_was() {
     let order = |cache: &Lru<Fragile, u64>| -> Vec<(u64, u64)> {
         cache.iter().map(|(id, value)| (id.0, *value)).collect()
     };
-    let operations: [Operation; 6] = [
+    let operations: [Operation; 9] = [
         |cache| cache.insert(Fragile(7), 7).is_some(),
         |cache| cache.get(&Fragile(0)).is_some(),
         |cache| cache.remove(&Fragile(0)).is_some(),
         |cache| cache.pop_lru().is_some(),
         |cache| cache.pop_expired(9).is_some(),
+        |cache| cache.clear_deadline(&Fragile(1)).is_some(),
+        |cache| cache.set_weight(&Fragile(2), 3, |_, _| ()),
+        |cache| cache.extract_if(|id, _| id.0 == 1).next().is_some(),
         |cache| {
-            cache.insert_weighted(Fragile(7), 7, 3, |_, _| ());
+            cache.insert_weighted(Fragile(7), 7, 3, |_, _| ()).unwrap();
             cache.contains(&Fragile(7))
         },
     ];
@@ -315,7 +444,8 @@ fn the_bounds_hold_after_a_panic_while_they_are_lowered() {
                 .max_weight(90)
                 .build();
             for id in 0..9 {
-                cache.insert_weighted(Fragile(id), id, 10, |_, _| ());
+                let inserted = cache.insert_weighted(Fragile(id), id, 10, |_, _| ());
+                inserted.unwrap();
             }
             LEFT.set(hashes);
             let ended = catch_unwind(AssertUnwindSafe(|| lower(&mut cache, panics)));

@@ -110,12 +110,71 @@ fn the_key_of_an_earlier_value_is_not_taken_for_that_of_a_later_one() {
     assert_eq!(heap.pop(), Some((7, second)));
 }
 
+/// Two keys of the same slot, of which the second one is later.
+fn two_of_a_slot() -> [GenKey; 2] {
+    let mut slab: KeySlab<(), GenKey> = KeySlab::with_key();
+    [(); 2].map(|()| {
+        let key = slab.insert(());
+        slab.remove(key);
+        key
+    })
+}
+
+#[test]
+fn the_key_of_an_earlier_value_does_not_replace_that_of_a_later_one() {
+    let [first, second] = two_of_a_slot();
+    let (mut heap, mut other) = (Heap::with_capacity(2), Heap::with_capacity(2));
+    let outdated = SlotError::Outdated { slot: 0 };
+    heap.push(second, 7).unwrap();
+    assert_eq!(heap.push(first, 5), Err(outdated));
+    assert_eq!((heap.priority(second), heap.len()), (Some(7), 1));
+
+    // Nor from another heap, which keeps all of its keys.
+    let elsewhere = GenKey::from_raw(first.into_raw() + 1).unwrap();
+    other.push(elsewhere, 1).unwrap();
+    other.push(first, 5).unwrap();
+    assert_eq!(heap.append(&mut other), Err(outdated));
+    assert_eq!((heap.len(), other.len()), (1, 2));
+    other.remove(first);
+    assert_eq!(heap.append(&mut other), Ok(()));
+    assert_eq!((heap.len(), other.len()), (2, 0));
+
+    // It is the only one after the later one was removed.
+    heap.remove(second);
+    assert_eq!(heap.push(first, 5), Ok(None));
+    assert_eq!(heap.push(second, 6), Ok(Some(5)));
+}
+
+#[test]
+fn the_later_key_is_known_where_generations_wrap() {
+    let of = |generation: u64| GenKey::from_raw((2 * generation + 1) << 32).unwrap();
+    let last = (1 << 30) - 2;
+    let (near, far) = (1 << 20, (1 << 29) - 6);
+    for (earlier, later) in [
+        (last, 0),
+        (last, near),
+        (last - 2, far),
+        (0, 1),
+        (7, far),
+        (near, last / 2),
+    ] {
+        let mut heap = Heap::with_capacity(1);
+        assert_eq!(heap.push(of(earlier), 1), Ok(None));
+        assert_eq!(heap.push(of(later), 2), Ok(Some(1)));
+        assert!(
+            heap.push(of(earlier), 3).is_err(),
+            "{earlier} after {later}"
+        );
+        assert_eq!(heap.push(of(later), 4), Ok(Some(2)));
+    }
+}
+
 #[test]
 fn a_forged_key_is_refused_and_takes_no_memory() {
     let mut heap = Heap::with_capacity(4);
     let bytes = heap.bytes();
     for raw in [4, 1 << 29, u32::MAX - 1, u32::MAX] {
-        let error = SlotError {
+        let error = SlotError::OutOfRange {
             slot: raw as usize,
             capacity: 4,
         };

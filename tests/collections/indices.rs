@@ -174,7 +174,7 @@ fn an_index_without_room_refuses_and_loses_nothing() {
     let mut index = KeyIndex::<u64>::with_capacity(2);
     let keys = [0, 1, 2].map(|id| slab.insert(order(id)));
     index.add(&slab, keys[0]).unwrap();
-    let error = SlotError {
+    let error = SlotError::OutOfRange {
         slot: 2,
         capacity: 2,
     };
@@ -201,6 +201,45 @@ fn an_index_without_room_refuses_and_loses_nothing() {
     let most = (1 << 30) - 1;
     let error = KeyIndex::<u64>::try_with_capacity(most + 1).unwrap_err();
     assert!(matches!(error, AllocError::TooManySlots { limit, .. } if limit == most));
+}
+
+#[test]
+fn a_full_index_is_asked_before_the_slab_counts_the_value() {
+    let mut slab = BoundedKeySlab::with_capacity(4);
+    let mut index = KeyIndex::<u64>::with_capacity(2);
+    for id in 0..2 {
+        index.insert(&mut slab, order(id)).unwrap();
+    }
+    let before = slab.stats();
+    let error = index.insert(&mut slab, order(2)).unwrap_err();
+    assert_eq!(error, InsertIdError::Full(order(2)));
+    assert_eq!(slab.stats(), before);
+    assert_eq!((before.peak, before.refusals), (Some(2), Some(0)));
+
+    // A slab that is full as well counts that it refused one.
+    let mut slab = BoundedKeySlab::with_capacity(1);
+    let mut index = KeyIndex::<u64>::with_capacity(1);
+    index.insert(&mut slab, order(0)).unwrap();
+    assert!(index.insert(&mut slab, order(1)).is_err());
+    assert_eq!(slab.stats().refusals, Some(1));
+
+    // One that could grow does not.
+    let mut slab = KeySlab::with_capacity(1);
+    let mut index = KeyIndex::<u64>::with_capacity(1);
+    index.insert(&mut slab, order(0)).unwrap();
+    assert!(index.insert(&mut slab, order(1)).is_err());
+    assert_eq!((slab.capacity(), slab.used_slots()), (1, 1));
+}
+
+#[test]
+fn a_value_is_found_to_be_changed() {
+    let mut slab = KeySlab::new();
+    let mut index = KeyIndex::<u64>::with_capacity(2);
+    let key = index.insert(&mut slab, order(7)).unwrap();
+    let (found, value) = index.find_mut(&mut slab, &7).unwrap();
+    value.shares = 99;
+    assert_eq!((found, slab[key].shares), (key, 99));
+    assert!(index.find_mut(&mut slab, &8).is_none());
 }
 
 #[test]

@@ -8,17 +8,13 @@ use flatslab::{AllocError, GenKey, Key, KeySlab};
 use crate::random::{one_in, random, seed};
 use crate::steps;
 
-/// Pops until no timer is due, as a program does that waits until the next one may be.
+/// Takes all that is due.
 fn pop_all(wheel: &mut TimerWheel, now: u64, mut due: impl FnMut(u64, Key)) {
-    loop {
-        while let Some((deadline, key)) = wheel.pop_due(now) {
-            assert!(deadline <= now);
-            due(deadline, key);
-        }
-        if wheel.next_due().is_none_or(|next| next > now) {
-            return;
-        }
+    while let Some((deadline, key)) = wheel.pop_expired(now) {
+        assert!(deadline <= now);
+        due(deadline, key);
     }
+    assert!(wheel.next_due().is_none_or(|next| next > now));
 }
 
 /// Random operations on a wheel whose time moves by random steps up to this power of 2.
@@ -52,7 +48,8 @@ fn is_like_a_map(time: u64, most: u32) {
                 assert_eq!(wheel.time(), now);
             }
             _ if one_in(4000) => {
-                wheel.clear();
+                let all: BTreeMap<_, _> = wheel.drain().map(|(due, key)| (key, due)).collect();
+                assert_eq!(all, model);
                 model.clear();
             }
             _ if one_in(400) => {
@@ -235,9 +232,107 @@ fn the_key_of_an_earlier_value_does_not_stop_the_timer_of_a_later_one() {
 }
 
 #[test]
+fn the_key_of_an_earlier_value_does_not_start_the_timer_of_a_later_one() {
+    let mut slab: KeySlab<(), GenKey> = KeySlab::with_key();
+    let mut wheel = TimerWheel::with_capacity(1);
+    let first = slab.insert(());
+    slab.remove(first);
+    let second = slab.insert(());
+    wheel.start(second, 10).unwrap();
+    for deadline in [5, 10, 20] {
+        let outdated = SlotError::Outdated { slot: 0 };
+        assert_eq!(wheel.start(first, deadline), Err(outdated));
+        assert_eq!(wheel.deadline(second), Some(10));
+    }
+    assert_eq!(wheel.pop_due(10), Some((10, second)));
+    // No timer runs in the slot.
+    assert_eq!(wheel.start(first, 20), Ok(None));
+    assert_eq!(wheel.start(second, 30), Ok(Some(20)));
+}
+
+#[test]
+fn a_program_that_calls_until_none_is_due_has_no_timer_late() {
+    let slots = if cfg!(miri) { 300 } else { 20_000 };
+    // As a clock has it, and no time was given.
+    let begin = 1_764_000_000_000;
+    let mut wheel = TimerWheel::with_capacity(slots as usize + 1);
+    for slot in 0..slots {
+        wheel.start(Key::from_raw(slot), begin + 10).unwrap();
+    }
+    wheel.start(Key::from_raw(slots), begin + 13).unwrap();
+    for slot in 0..slots {
+        wheel
+            .start(Key::from_raw(slot), begin + 20 + u64::from(slot % 8))
+            .unwrap();
+    }
+    let mut taken = 0;
+    for now in begin..begin + 40 {
+        while let Some((deadline, _)) = wheel.pop_expired(now) {
+            assert_eq!(deadline, now);
+            taken += 1;
+        }
+    }
+    assert!(taken == slots + 1 && wheel.is_empty());
+}
+
+#[test]
+fn timers_may_be_started_and_stopped_between_those_that_are_due() {
+    let [one, two, three] = [0, 1, 2].map(Key::from_raw);
+    let mut wheel = TimerWheel::with_capacity(3);
+    for key in [one, two, three] {
+        wheel.start(key, 10).unwrap();
+    }
+    let mut taken = Vec::new();
+    while let Some((deadline, key)) = wheel.pop_expired(20) {
+        taken.push((deadline, key));
+        if deadline == 10 && key == one {
+            wheel.start(one, 15).unwrap();
+            wheel.stop(two);
+        }
+    }
+    taken.sort();
+    assert_eq!(taken, [(10, one), (10, three), (15, one)]);
+    // The clock went back, to before the deadline.
+    wheel.start(two, 5).unwrap();
+    assert_eq!(wheel.pop_expired(4), Some((5, two)));
+    assert_eq!((wheel.pop_expired(4), wheel.time()), (None, 20));
+}
+
+#[test]
+fn a_wheel_that_was_drained_in_part_has_no_timer_and_its_time() {
+    let mut wheel = TimerWheel::with_capacity(8);
+    assert_eq!(wheel.pop_due(100), None);
+    for raw in 0..8 {
+        wheel
+            .start(Key::from_raw(raw), 100 + u64::from(raw) * 1_000)
+            .unwrap();
+    }
+    wheel.stop(Key::from_raw(0));
+    assert_eq!(wheel.drain().next(), Some((1_100, Key::from_raw(1))));
+    assert_eq!(
+        (wheel.len(), wheel.time(), wheel.next_due()),
+        (0, 100, None)
+    );
+    assert_eq!((wheel.iter().count(), wheel.drain().count()), (0, 0));
+    wheel.start(Key::from_raw(3), 101).unwrap();
+    assert_eq!(wheel.pop_due(101), Some((101, Key::from_raw(3))));
+}
+
+#[test]
+fn a_wheel_has_the_bytes_that_its_page_says() {
+    let slots = 10_000;
+    let tables = TimerWheel::<Key>::with_capacity(0).bytes();
+    assert!((16 << 10..=17 << 10).contains(&tables));
+    let wheel = TimerWheel::<Key>::with_capacity(slots);
+    assert_eq!(wheel.bytes(), tables + 24 * slots);
+    let wheel = TimerWheel::<GenKey>::with_capacity(slots);
+    assert_eq!(wheel.bytes(), tables + 32 * slots);
+}
+
+#[test]
 fn a_key_of_a_slot_past_the_capacity_is_refused() {
     let mut wheel = TimerWheel::with_capacity(2);
-    let error = SlotError {
+    let error = SlotError::OutOfRange {
         slot: 2,
         capacity: 2,
     };

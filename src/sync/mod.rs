@@ -184,8 +184,14 @@
 // `send_slot.rs`: values that other threads drop; `shared_slab/`: the slab that threads share;
 // `spsc/`, `shared_ring.rs`: the rings of two threads, and of many.
 
+#[cfg(all(test, not(loom), target_has_atomic = "64"))]
+mod counted;
+#[cfg(target_has_atomic = "64")]
+mod free_map;
 #[cfg(feature = "tracked")]
 mod send_slot;
+#[cfg(target_has_atomic = "64")]
+mod shared_pool;
 #[cfg(all(feature = "std", feature = "arenas"))]
 mod shared_ring;
 #[cfg(target_has_atomic = "64")]
@@ -196,6 +202,7 @@ use core::fmt;
 
 #[cfg(feature = "tracked")]
 pub use send_slot::SendSlot;
+pub use shared_pool::{Pooled, SharedPool};
 #[cfg(all(feature = "std", feature = "arenas"))]
 pub use shared_ring::{SharedFrame, SharedRing};
 #[cfg(target_has_atomic = "64")]

@@ -1,0 +1,91 @@
+//! Threads that sleep until a cell is given.
+//!
+//! A giver stores the state of its cell, and then loads the number of sleepers. A sleeper
+//! increments the number, looks for a cell, and sleeps if there is none. Each may miss the other's
+//! store only if the processor lets the giver's load pass the giver's store, as all do. A fence
+//! between them would cost every giver as much as all else that it does. So the sleeper pays
+//! instead: it does not sleep for longer than it has slept before, and looks again.
+//!
+//! # Invariants
+//!
+//! * `look-then-sleep`: a sleeper looks for a cell and begins to sleep under the lock, and a giver
+//!   that sees sleepers wakes one under the lock. So a giver that sees the sleeper either gives
+//!   before the sleeper looks, or wakes it.
+//! * `look-again`: a sleep has a limit, [`FIRST`] at the beginning and then twice the one before.
+//!   So a cell whose giver did not see the sleeper is found after as long as was slept before. A
+//!   store is visible long before the first limit.
+//! * `no-user-code-locked`: no user code runs under the lock: `look` takes a cell, and creates no
+//!   value.
+
+use core::time::Duration;
+use std::sync::PoisonError;
+use std::time::Instant;
+
+use crate::raw::atomic::{AtomicUsize, Condvar, Mutex, Ordering, fence};
+
+/// The limit of the first sleep. A thread that is woken needs about as long, and a store reaches
+/// the other cores in a thousandth of it.
+const FIRST: Duration = Duration::from_micros(50);
+
+pub(super) struct Sleepers {
+    count: AtomicUsize,
+    lock: Mutex<()>,
+    given: Condvar,
+}
+
+impl Sleepers {
+    pub(super) fn new() -> Self {
+        Sleepers {
+            count: AtomicUsize::new(0),
+            lock: Mutex::new(()),
+            given: Condvar::new(),
+        }
+    }
+
+    /// Wakes a sleeper, if one is seen, after a cell was given.
+    #[inline(always)]
+    pub(super) fn wake(&self) {
+        // No time passes in a model, where no sleep has a limit: so there is a fence, without which
+        // the sleeper would have to look again (`look-again`).
+        #[cfg(all(test, loom))]
+        fence(Ordering::SeqCst);
+        // Relaxed: a sleeper that is not seen looks again.
+        if self.count.load(Ordering::Relaxed) != 0 {
+            self.wake_one();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake_one(&self) {
+        let locked = self.lock.lock();
+        self.given.notify_one();
+        drop(locked);
+    }
+
+    /// Sleeps until `look` returns something, or until `end`.
+    pub(super) fn wait<R>(&self, end: Option<Instant>, look: impl Fn() -> Option<R>) -> Option<R> {
+        let mut limit = FIRST;
+        let mut locked = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        // Relaxed: the fence orders it.
+        self.count.fetch_add(1, Ordering::Relaxed);
+        // SeqCst: a giver whose load comes after a fence of its own, or after its store was seen,
+        // sees the number, or its cell is seen below.
+        fence(Ordering::SeqCst);
+        let found = loop {
+            let found = look();
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            if found.is_some() || left == Some(Duration::ZERO) {
+                break found;
+            }
+            let sleep = left.map_or(limit, |left| left.min(limit));
+            let woken = self.given.wait_timeout(locked, sleep);
+            locked = woken.unwrap_or_else(PoisonError::into_inner).0;
+            limit = limit.saturating_mul(2);
+        };
+        // Relaxed: a giver that still sees the number wakes another sleeper, or none.
+        self.count.fetch_sub(1, Ordering::Relaxed);
+        drop(locked);
+        found
+    }
+}

@@ -444,21 +444,16 @@ impl<T> SharedPool<T> {
     #[inline(never)]
     fn search(&self, home: &Home<T>) -> Option<Taken<'_, T>> {
         loop {
-            // Relaxed: a guess: empty direct cells are used first.
+            // Relaxed: a guess. Empty direct cells are used before mapped ones, and those before a
+            // walk. A mapped cell that is empty is not kept during a walk that may find a value:
+            // then this thread would have two cells, and could keep one from another thread.
             let is_filled = self.filled.load(Ordering::Relaxed) == self.direct;
-            let mapped = if is_filled { self.take_mapped() } else { None };
-            let vacant = match mapped {
-                Some(taken) if taken.has_value => return Some(taken),
-                taken => taken,
-            };
+            if let Some(taken) = is_filled.then(|| self.take_mapped()).flatten() {
+                return Some(taken);
+            }
             let takes = match self.walk(home) {
-                Walk::Taken(place) => {
-                    if let Some(vacant) = vacant {
-                        self.give(vacant.place, State::EMPTY);
-                    }
-                    return Some(Taken::idle(place));
-                }
-                Walk::None { .. } if vacant.is_some() => return vacant,
+                Walk::Taken(place) => return Some(Taken::idle(place)),
+                Walk::None { takes, empty: None } => takes,
                 Walk::None {
                     empty: Some(place), ..
                 } => {
@@ -467,7 +462,6 @@ impl<T> SharedPool<T> {
                     }
                     continue;
                 }
-                Walk::None { takes, .. } => takes,
             };
             // All direct cells were taken when the walk looked at them. If they still are, they
             // were when the map had none (`takes-counted`).
@@ -493,11 +487,15 @@ impl<T> SharedPool<T> {
         let (mut takes, mut empty) = (0_u64, None);
         for index in 0..self.direct {
             let place = self.place(index as usize);
-            let seen = place.state().look();
-            if seen.is_idle() && place.state().take(State::IDLE) {
-                // Relaxed: a guess.
-                home.hand.store(index + 1, Ordering::Relaxed);
-                return Walk::Taken(place);
+            let mut seen = place.state().look();
+            while seen.is_idle() {
+                if place.state().take(State::IDLE) {
+                    // Relaxed: a guess.
+                    home.hand.store(index + 1, Ordering::Relaxed);
+                    return Walk::Taken(place);
+                }
+                // Another thread was faster: what it gave before must be seen.
+                seen = place.state().look();
             }
             if seen.is_empty() {
                 empty = empty.or(Some(place));

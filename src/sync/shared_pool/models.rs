@@ -124,26 +124,61 @@ fn loom_a_value_that_is_moved_out_leaves_its_cell_to_another_thread() {
 
 #[test]
 fn loom_a_free_cell_that_moves_during_a_search_is_found() {
-    model(
-        |direct, mapped| {
-            let pool = Arc::new(pool(direct, mapped));
-            let value = pool.take().unwrap();
-            use_value(&value);
+    // Two direct cells, or a direct and a mapped one; which of them the free one is; and how often
+    // it moves. Each move takes two preemptions.
+    for (direct, mapped, free, moves) in [
+        (2, 0, 0, 1),
+        (2, 0, 1, 1),
+        (1, 1, 0, 1),
+        (1, 1, 1, 1),
+        (2, 0, 1, 3),
+    ] {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(2 * moves);
+        builder.check(move || {
+            let mut pool = pool(direct, mapped);
+            pool.fill();
+            let (mut free, mut taken) = (free, 1 - free);
+            assert!(pool.take_at(taken));
+            let pool = Arc::new(pool);
             let theirs = pool.clone();
-            // Never more than two values at the same time.
             let other = thread::spawn(move || {
-                let value = theirs.take().expect("refused");
-                use_value(&value);
+                let found = theirs.search(theirs.home()).expect("refused");
+                theirs.give(found.place, State::IDLE);
             });
-            drop(value);
-            let value = pool.take().expect("refused");
-            use_value(&value);
-            drop(value);
+            // Never more than two cells at the same time: this thread gives its one first.
+            for _ in 0..moves {
+                pool.give_unfenced(pool.place(taken));
+                if !pool.take_at(free) {
+                    break;
+                }
+                core::mem::swap(&mut free, &mut taken);
+            }
             other.join().unwrap();
-            assert!(pool.is_empty());
-        },
-        2,
-    );
+            pool.check();
+        });
+    }
+}
+
+impl SharedPool<Value> {
+    /// Gives an idle cell without the fence that only models have.
+    fn give_unfenced(&self, place: Place<'_, Value>) {
+        if self.is_direct(place) {
+            place.state().give(State::IDLE);
+        } else {
+            self.give_to_map(place, State::IDLE);
+        }
+    }
+
+    /// Takes the cell with this index, if it is free.
+    fn take_at(&self, index: usize) -> bool {
+        let place = self.place(index);
+        if self.is_direct(place) {
+            place.state().take(State::IDLE)
+        } else {
+            self.take_mapped().is_some()
+        }
+    }
 }
 
 #[test]

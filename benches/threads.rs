@@ -12,6 +12,7 @@ use crossings::alone::{owner, sides};
 use crossings::frames::{BbQueue, Frames, Rtrb, Spsc, frames, frames_alone};
 use crossings::hand_over::hand_over;
 use crossings::larson::larson;
+use crossings::recycled::{Deadpool, ObjectPool, Opool, Ours, Pooled, recycled, recycled_alone};
 use crossings::rings::{Deque, Fifo, full, half_full};
 use crossings::scratch::{self, scratch};
 use crossings::shared::{BATCH, get, get_one, remove, take, window};
@@ -30,8 +31,19 @@ const PLAN: Plan = Plan {
         &[(1024, &[8, 64, LARGEST, 900])],
         128,
         &[
-            MALLOC, MIMALLOC, WORD, NEVER_SENT, SHARDED, PLURALITY, UNSHARED, RTRB, BBQUEUE,
+            MALLOC,
+            MIMALLOC,
+            WORD,
+            NEVER_SENT,
+            SHARDED,
+            PLURALITY,
+            UNSHARED,
+            RTRB,
+            BBQUEUE,
             JEMALLOC,
+            OBJECT_POOL,
+            OPOOL,
+            DEADPOOL,
         ],
         cases,
     )
@@ -62,7 +74,7 @@ fn case(row: &'static str, turns: usize, entries: Vec<Entry>) -> Case {
 fn cases(_: &Arguments, _: usize, bytes: usize) -> Vec<Case> {
     match bytes {
         8 => of_value::<u64, 1>(),
-        64 => [of_value::<[u64; 8], 8>(), of_frames::<64>()].concat(),
+        64 => [of_value::<[u64; 8], 8>(), of_frames::<64>(), of_buffers()].concat(),
         // Objects of mixed sizes, which two threads hand to each other.
         LARGEST => vec![case(
             LARSON,
@@ -85,6 +97,20 @@ fn of_frames<const BYTES: usize>() -> Vec<Case> {
         case(FRAMES_IN_TURNS, 31, rings!(frames[true])),
         case(FRAMES_STREAMING, 31, rings!(frames[false])),
         case(FRAMES_ALONE, 21, rings!(frames_alone[])),
+    ]
+}
+
+/// Buffers that come back from another thread.
+fn of_buffers() -> Vec<Case> {
+    macro_rules! pools {
+        ($turn:ident[$($more:tt)*]) => {
+            entries_of!(Pooled, $turn[$($more)*]: Ours, ObjectPool, Opool, Deadpool)
+        };
+    }
+    vec![
+        case(RECYCLED_IN_TURNS, 31, pools!(recycled[true])),
+        case(RECYCLED_STREAMING, 31, pools!(recycled[false])),
+        case(RECYCLED_ALONE, 21, pools!(recycled_alone[])),
     ]
 }
 

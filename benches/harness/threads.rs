@@ -103,6 +103,21 @@ pub const FRAMES_STREAMING: &str = "frames, streaming";
 /// On one thread: a write and a read of a ring that is half full.
 pub const FRAMES_ALONE: &str = "frames, one thread: write, read";
 
+/// Ours, of buffers that are used again.
+pub const POOL: &str = "SharedPool";
+/// Pools of the same kind, of other crates.
+pub const OBJECT_POOL: &str = "object-pool";
+/// See [`OBJECT_POOL`].
+pub const OPOOL: &str = "opool";
+/// See [`OBJECT_POOL`].
+pub const DEADPOOL: &str = "deadpool, unmanaged";
+/// All buffers of a batch are sent before the first comes back.
+pub const RECYCLED_IN_TURNS: &str = "recycle, in turns";
+/// Both threads at once.
+pub const RECYCLED_STREAMING: &str = "recycle, streaming";
+/// On one thread: a buffer taken, written, and given back.
+pub const RECYCLED_ALONE: &str = "recycle, one thread";
+
 /// Objects of 8, 64 and 200 bytes, at random freed and allocated, and handed to the other
 /// thread now and then.
 pub const LARSON: &str = "larson, 2 threads, mixed sizes";
@@ -127,7 +142,7 @@ type Table = (
     &'static [&'static str],
 );
 
-const TABLES: [Table; 6] = [
+const TABLES: [Table; 7] = [
     (
         "ns a value (less `usize`)",
         &[&[IN_TURNS, STREAMING, MAKE, END, RECLAIM]],
@@ -146,6 +161,11 @@ const TABLES: [Table; 6] = [
         "ns a frame",
         &[&[FRAMES_IN_TURNS, FRAMES_STREAMING, FRAMES_ALONE]],
         &[SPSC, RTRB, BBQUEUE],
+    ),
+    (
+        "ns a buffer",
+        &[&[RECYCLED_IN_TURNS, RECYCLED_STREAMING, RECYCLED_ALONE]],
+        &[POOL, OBJECT_POOL, OPOOL, DEADPOOL],
     ),
     (
         "ns",

@@ -39,7 +39,7 @@
 //!
 //! * `cells-allocated`: `block` holds the homes, and `capacity` cells from `cells` on, whose words
 //!   are written, as long as the pool lives. They are only reached through pointers from there.
-//! * `word-says-value`: the bytes of a value hold a live `T` exactly if its word says `IDLE`. The
+//! * `state-says-value`: the bytes of a value hold a live `T` exactly if its word says `IDLE`. The
 //!   exception is a taken cell: its owner knows.
 //! * `taken-alone`: a taken cell has one owner: the thread whose exchange made it so, or that took
 //!   it from the map, and then the guard. Only the owner writes to the word and the value, until it
@@ -371,7 +371,7 @@ impl<T> SharedPool<T> {
             if place.state().is_empty() {
                 let value = create();
                 // SAFETY: the pool is borrowed exclusively, and the cell has no value
-                // (`word-says-value`).
+                // (`state-says-value`).
                 unsafe { place.value().write(value) };
                 place.state().give(State::IDLE);
                 self.note_filled(index);
@@ -795,7 +795,7 @@ impl<T> Clearing<'_, T> {
             if place.state().look().is_idle() {
                 // The cell is empty before the destructor runs. Mapped ones stay in the map.
                 place.state().give(State::EMPTY);
-                // SAFETY: it had a value (`word-says-value`), and the pool is borrowed exclusively.
+                // SAFETY: it had a value (`state-says-value`), and the pool is borrowed exclusively.
                 unsafe { place.value().drop_in_place() };
             }
         }

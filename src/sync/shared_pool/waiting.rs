@@ -58,6 +58,7 @@ impl Sleepers {
     #[cold]
     #[inline(never)]
     fn wake_one(&self) {
+        // Under the lock, so not between a sleeper's look and its sleep (`look-then-sleep`).
         let locked = self.lock.lock();
         self.given.notify_one();
         drop(locked);
@@ -66,6 +67,7 @@ impl Sleepers {
     /// Sleeps until `look` returns something, or until `end`.
     pub(super) fn wait<R>(&self, end: Option<Instant>, look: impl Fn() -> Option<R>) -> Option<R> {
         let mut limit = FIRST;
+        // Nothing under the lock panics (`no-user-code-locked`), so it is never poisoned.
         let mut locked = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         // Relaxed: the fence orders it.
         self.count.fetch_add(1, Ordering::Relaxed);

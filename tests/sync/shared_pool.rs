@@ -48,9 +48,10 @@ fn reset_runs_on_the_thread_that_drops_the_guard() {
 
 #[test]
 fn every_cell_has_a_value_of_its_own_and_no_more_are_taken() {
-    for capacity in [0, 1, 2, 63, 64, 255, 256, 257, 300, 600] {
+    let capacities: &[usize] = amount(&[0, 1, 2, 63, 64, 255, 256, 257, 300, 600], &[0, 1, 2, 257]);
+    for &capacity in capacities {
         let pool = SharedPool::with_capacity(capacity, || 0_usize, |_| {});
-        for round in 0..3 {
+        for round in 0..amount(3, 1) {
             let mut values: Vec<_> = std::iter::from_fn(|| pool.take()).collect();
             assert_eq!((values.len(), pool.idle()), (capacity, 0));
             assert!(pool.is_full() && pool.take().is_none());
@@ -219,12 +220,13 @@ fn values_of_any_size_and_alignment() {
     struct Page(u64);
 
     fn check<T: Copy + 'static>(value: fn() -> T, is_whole: fn(&T) -> bool) {
-        let pool = SharedPool::with_capacity(260, value, |_| {});
+        let capacity = amount(260, 5);
+        let pool = SharedPool::with_capacity(capacity, value, |_| {});
         let values: Vec<_> = std::iter::from_fn(|| pool.take()).collect();
         for value in &values {
             assert!(std::ptr::from_ref(&**value).is_aligned() && is_whole(value));
         }
-        assert_eq!(values.len(), 260);
+        assert_eq!(values.len(), capacity);
     }
     check(|| (), |()| true);
     check(|| 7_u8, |it| *it == 7);
@@ -277,8 +279,8 @@ impl Canary {
 
 #[test]
 fn values_that_are_sent_around_have_one_owner_each() {
-    let rounds = amount(20_000, 40);
-    for capacity in [1, 3, 4, 300] {
+    let rounds = amount(20_000, 20);
+    for &capacity in amount::<&[usize]>(&[1, 3, 4, 300], &[1, 3]) {
         let pool = Arc::new(SharedPool::with_capacity(
             capacity,
             Canary::new,
@@ -331,7 +333,7 @@ fn a_program_with_no_more_values_than_cells_is_never_refused() {
                 let (pool, start) = (&pool, &start);
                 scope.spawn(move || {
                     start.wait();
-                    for round in 0..amount(50_000, 100) {
+                    for round in 0..amount(50_000, 30) {
                         let mut value = pool.take().expect("refused");
                         value.write(round * 10 + thread);
                     }
@@ -351,7 +353,7 @@ fn sleeping_threads_get_the_values_that_come_back() {
         for thread in 0..5_u64 {
             let (pool, total) = (&pool, &total);
             scope.spawn(move || {
-                for round in 0..amount(2_000, 10) {
+                for round in 0..amount(2_000, 5) {
                     let mut value = pool.take_wait();
                     value.write(round * 10 + thread);
                     if round % 16 == 3 {
@@ -365,7 +367,7 @@ fn sleeping_threads_get_the_values_that_come_back() {
             });
         }
     });
-    assert_eq!(total.into_inner(), 5 * amount(2_000, 10) as usize);
+    assert_eq!(total.into_inner(), 5 * amount(2_000, 5) as usize);
     assert_eq!(pool.len(), 0);
 }
 

@@ -58,7 +58,7 @@ impl<T> SharedPool<T> {
     ///
     /// Returns `None` if all cells were taken at one moment during the call. A program that never
     /// has more values than cells is therefore never refused, even if a thread is stopped within an
-    /// operation; [there is an exception](super::SharedSlab::insert) for pools of more than 256
+    /// operation; [there is an exception](crate::sync::SharedSlab::insert) for pools of more than 256
     /// cells. If `init` panics, the cell is empty again.
     ///
     /// # Complexity

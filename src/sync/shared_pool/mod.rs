@@ -122,7 +122,7 @@ const AHEAD: u32 = 4;
 /// or fewer are taken. Beyond that, dropping takes one, too. No operation waits for another thread,
 /// except those that say so, and none takes a lock, unless a thread sleeps. If no idle value is
 /// near, taking looks at 256 words at most, twice if it is refused, and then at [a
-/// map](super::SharedSlab#how-long-an-operation-takes). It starts over only if another thread has
+/// map](crate::sync::SharedSlab#how-long-an-operation-takes). It starts over only if another thread has
 /// taken a value.
 ///
 /// A thread takes the value that it gave back last, and otherwise those that other threads gave

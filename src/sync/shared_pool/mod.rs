@@ -88,16 +88,15 @@ use waiting::Sleepers;
 
 pub use guard::Pooled;
 
-/// The cells that are given by a store alone. A search looks at each of their words at most twice.
-/// Twice as many took twice as long to be refused, and 256 values are more than are usually under
-/// way between threads.
+/// The cells that are given by a store alone. A search looks at each of their words at most twice,
+/// which bounds it; 256 values are more than are usually under way between threads.
 const DIRECT: usize = 256;
 
 /// The cells that a thread tries from its hand on before it searches.
 const TRIES: u32 = 4;
 
-/// The cells by which a hand prefetches ahead. With the next one alone, a value sent to another
-/// core and back took twice as long as with four.
+/// The cells by which a hand prefetches ahead. Values in turn in an array, sent to another core and
+/// used again, took twice as long with the next one prefetched as with the fourth.
 const AHEAD: u32 = 4;
 
 /// A bounded pool of values that threads share: a thread takes a value, and wherever its guard is

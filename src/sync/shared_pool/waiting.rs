@@ -23,8 +23,8 @@ use std::time::Instant;
 
 use crate::raw::atomic::{AtomicUsize, Condvar, Mutex, Ordering, fence};
 
-/// The limit of the first sleep. A thread that is woken needs about as long, and a store reaches
-/// the other cores in a thousandth of it.
+/// The limit of the first sleep: about what it takes to be woken, and much more than a store needs to
+/// reach the other cores.
 const FIRST: Duration = Duration::from_micros(50);
 
 pub(super) struct Sleepers {

@@ -12,6 +12,7 @@ use crossings::alone::{owner, sides};
 use crossings::frames::{BbQueue, Frames, Rtrb, Spsc, frames, frames_alone};
 use crossings::hand_over::hand_over;
 use crossings::larson::larson;
+use crossings::recycled::{Deadpool, ObjectPool, Opool, Ours, Pooled, recycled, recycled_alone};
 use crossings::rings::{Deque, Fifo, full, half_full};
 use crossings::scratch::{self, scratch};
 use crossings::shared::{BATCH, get, get_one, remove, take, window};
@@ -33,8 +34,20 @@ const PLAN: Plan = Plan {
         &[(1024, &[8, 64, LARGEST, 900])],
         128,
         &[
-            MALLOC, MIMALLOC, WORD, NEVER_SENT, SHARDED, PLURALITY, UNSHARED, RTRB, BBQUEUE,
-            DISRUPTOR, JEMALLOC,
+            MALLOC,
+            MIMALLOC,
+            WORD,
+            NEVER_SENT,
+            SHARDED,
+            PLURALITY,
+            UNSHARED,
+            RTRB,
+            BBQUEUE,
+            DISRUPTOR,
+            JEMALLOC,
+            OBJECT_POOL,
+            OPOOL,
+            DEADPOOL,
         ],
         cases,
     )
@@ -68,6 +81,7 @@ fn cases(_: &Arguments, _: usize, bytes: usize) -> Vec<Case> {
         64 => [
             of_value::<[u64; 8], 8>(),
             of_frames::<64>(),
+            of_buffers(),
             of_rings::<[u64; 8]>(),
         ]
         .concat(),
@@ -135,6 +149,20 @@ fn of_rings<V: Payload + Send + Sync>() -> Vec<Case> {
             SINGLE,
             with(rings!(there_and_back[]), there_and_back::<Followed, V>),
         ),
+    ]
+}
+
+/// Buffers that come back from another thread.
+fn of_buffers() -> Vec<Case> {
+    macro_rules! pools {
+        ($turn:ident[$($more:tt)*]) => {
+            entries_of!(Pooled, $turn[$($more)*]: Ours, ObjectPool, Opool, Deadpool)
+        };
+    }
+    vec![
+        case(RECYCLED_IN_TURNS, 31, pools!(recycled[true])),
+        case(RECYCLED_STREAMING, 31, pools!(recycled[false])),
+        case(RECYCLED_ALONE, 21, pools!(recycled_alone[])),
     ]
 }
 

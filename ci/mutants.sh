@@ -12,7 +12,7 @@ export CARGO_PROFILE_DEV_DEBUG=0
 files=()
 for file in src/raw/*.rs src/raw/pages/*.rs src/slab/*.rs src/slab/growth/*.rs \
     src/pool/{links,heap,memory}.rs src/key_slab/{cells,undo_log}.rs src/memory/region.rs \
-    src/sync/shared_slab/free_map/*.rs; do
+    src/sync/free_map/*.rs; do
     files+=(--file "$file")
 done
 cargo mutants --package flatslab --all-features "${files[@]}" --timeout 60 --output target "$@"

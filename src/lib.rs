@@ -19,7 +19,7 @@
 //! | [`Arena`](bump::Arena) | Scratch memory for values of mixed types, freed all at once. |
 //! | [`ByteArena`](bytes::ByteArena) | Reference-counted byte buffers of any size, for one thread or many. |
 //! | [`EpochSlab`](epoch::EpochSlab) | Objects that are freed as a group: those of a request, a session, a day. |
-//! | [`sync`] | Values and bytes between threads: [`SendSlot`](sync::SendSlot), [`SharedSlab`](sync::SharedSlab), rings. |
+//! | [`sync`] | Values and bytes between threads: [`SendSlot`](sync::SendSlot), [`SharedSlab`](sync::SharedSlab), [`SharedPool`](sync::SharedPool), rings. |
 //! | [`memory`] | Huge pages, locked pages or your own memory, for any of the others. |
 //!
 //! ```
@@ -64,6 +64,7 @@
 //! | the newest entries of a stream, in bounded memory | [`bytes::Ring`] |
 //! | values created by one thread and dropped by others | a tracked slab, and [`Slot::into_send`](Slot::into_send): the slot returns to its slab, and neither thread calls the allocator |
 //! | values that many threads insert, read and remove at once | [`sync::SharedSlab`]: lock-free, keys with generations, guards |
+//! | buffers that are filled on one thread, dropped on another, and used again | [`sync::SharedPool`]: bounded, reset on return, waits if asked to |
 //! | bytes and frames passed between threads | buffers with [atomic counts](bytes::Atomic); [`sync::SpscRing`] for two threads, [`sync::SharedRing`] for many |
 //! | values that each of several readers on other threads gets | [`sync::BroadcastRing`] |
 //! | objects that are freed as a group: those of a request, a session, a day | [`epoch::EpochSlab`]; for bytes, [`epoch::EpochBytes`] |

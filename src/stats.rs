@@ -18,6 +18,8 @@ use core::fmt;
 /// | `retired` | | always | | always |
 /// | `returned` | always | | | |
 ///
+/// A [`SharedPool`](crate::sync::SharedPool) has none of these.
+///
 /// With the feature `stats`, a tracked slab or a pool takes one comparison more in each removal, to
 /// find its peak. A shared slab does not count refusals: count the errors that its insertions
 /// return.

@@ -25,7 +25,8 @@ const IMPORTS: [(&str, &[&str]); 11] = [
 
 /// Features and crates that comments and documents name: they look like invariants.
 const NO_INVARIANTS: &str = "allocator-api2 crossbeam-channel crossbeam-epoch crossbeam-queue \
-                             go-slab intrusive-collections nexus-collections nexus-slab \
+                             go-slab intrusive-collections lockfree-object-pool \
+                             nexus-collections nexus-slab object-pool \
                              os-memory priority-queue \
                              sharded-slab temporal-slab";
 

@@ -165,6 +165,7 @@ fn blocks(name: &str) -> &'static [&'static str] {
         "EpochSlab" => &[" EpochSlab<T>", " Epochs<C>"],
         "EpochBytes" => &[" EpochBytes "],
         "SharedSlab" => &["> SharedSlab<T> {"],
+        "SharedPool" => &["> SharedPool<T> {"],
         "SendSlot" => &[" SendSlot<T>"],
         "Producer" => &["impl Producer "],
         "Consumer" => &["impl Consumer "],

@@ -4,6 +4,7 @@ pub(crate) mod alone;
 pub(crate) mod frames;
 pub(crate) mod hand_over;
 pub(crate) mod larson;
+pub(crate) mod recycled;
 pub(crate) mod rings;
 pub(crate) mod scratch;
 pub(crate) mod shared;

@@ -120,6 +120,21 @@ pub const THREE_READERS: &str = "values, three readers that yield";
 /// One at a time.
 pub const THERE_AND_BACK: &str = "a value there and back";
 
+/// Ours, of buffers that are used again.
+pub const POOL: &str = "SharedPool";
+/// Pools of the same kind, of other crates.
+pub const OBJECT_POOL: &str = "object-pool";
+/// See [`OBJECT_POOL`].
+pub const OPOOL: &str = "opool";
+/// See [`OBJECT_POOL`].
+pub const DEADPOOL: &str = "deadpool, unmanaged";
+/// All buffers of a batch are sent before the first comes back.
+pub const RECYCLED_IN_TURNS: &str = "recycle, in turns";
+/// Both threads at once.
+pub const RECYCLED_STREAMING: &str = "recycle, streaming";
+/// On one thread: a buffer taken, written, and given back.
+pub const RECYCLED_ALONE: &str = "recycle, one thread";
+
 /// Objects of 8, 64 and 200 bytes, at random freed and allocated, and handed to the other
 /// thread now and then.
 pub const LARSON: &str = "larson, 2 threads, mixed sizes";
@@ -144,7 +159,7 @@ type Table = (
     &'static [&'static str],
 );
 
-const TABLES: [Table; 7] = [
+const TABLES: [Table; 8] = [
     (
         "ns a value (less `usize`)",
         &[&[IN_TURNS, STREAMING, MAKE, END, RECLAIM]],
@@ -173,6 +188,11 @@ const TABLES: [Table; 7] = [
             VALUES_ALONE,
         ]],
         &[BROADCAST, FOLLOWED, SPSC, RTRB, DISRUPTOR],
+    ),
+    (
+        "ns a buffer",
+        &[&[RECYCLED_IN_TURNS, RECYCLED_STREAMING, RECYCLED_ALONE]],
+        &[POOL, OBJECT_POOL, OPOOL, DEADPOOL],
     ),
     (
         "ns",

@@ -33,6 +33,9 @@ use crate::stats::Stats;
 /// that complete operations change. To create all values in advance, allocate until the pool is
 /// full, then drop the boxes.
 ///
+/// Boxes stay on the thread of their pool. For values that come back from other threads there is
+/// [`SharedPool`](crate::sync::SharedPool).
+///
 /// A cell takes the size of its value, plus 16 bytes for two free lists. The kept values are
 /// dropped with the pool, or when it is [cleared](Self::clear). A value cannot borrow from its own
 /// pool. [`Builder::recycle`](crate::Builder::recycle) creates a pool with options.

@@ -1,4 +1,4 @@
-//! Atomics and threads: those of the standard library, or, under `cfg(all(test, loom))`,
+//! Atomics, locks and threads: those of the standard library, or, under `cfg(all(test, loom))`,
 //! of the model checker. No other file names either.
 
 /// A count of owners. Not loom's: sources are made and shared outside of models
@@ -21,18 +21,17 @@ pub(crate) use core::sync::atomic::Ordering;
 pub(crate) use core::sync::atomic::fence;
 #[cfg(all(feature = "alloc", not(all(test, loom))))]
 pub(crate) use core::sync::atomic::{AtomicU32, AtomicUsize};
-#[cfg(all(feature = "std", not(all(test, loom))))]
+#[cfg(all(feature = "std", feature = "threads", not(all(test, loom))))]
 pub(crate) use std::sync::{Condvar, Mutex};
 #[cfg(all(feature = "std", not(all(test, loom))))]
 pub(crate) use std::thread;
-
-#[cfg(all(test, loom, feature = "std"))]
-pub(crate) use loom::sync::{Condvar, Mutex};
 
 #[cfg(all(test, loom))]
 pub(crate) use loom::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
+#[cfg(all(test, loom))]
+pub(crate) use loom::sync::{Condvar, Mutex};
 #[cfg(all(test, loom))]
 pub(crate) mod thread {
     pub(crate) use loom::thread::{Builder, JoinHandle, current, park, spawn, yield_now};

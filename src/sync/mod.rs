@@ -33,6 +33,7 @@
 //! | values that one thread creates and others drop: reports, events, orders on their way | a [`SendSlot`] each, of a [`BoundedSlab`](crate::BoundedSlab) or [`Slab`](crate::Slab); without an allocator a [`SendBox`](crate::pool::SendBox) |
 //! | the same, and threads on which no destructor may run, such as an audio callback | [`SendSlot::retire`], [`SharedRef::retire`] |
 //! | values that any thread creates, reads and drops: sessions, connections, shared state | [`SharedSlab`] |
+//! | values that are expensive to create, filled on one thread and dropped on another: buffers | a [`SharedPool`]: a value comes back with what it has allocated |
 //! | bytes that one thread creates and others read | an [atomic `ByteArena`](crate::bytes::ByteArena::atomic) |
 //! | handles of these, on their way from thread to thread | a queue of [another crate](#queues-of-handles) |
 //! | all frames or values of one thread, for one other thread | a [`SpscRing`], split; it refuses entries when it is full |
@@ -40,7 +41,7 @@
 //! | the newest frames of many threads, for many readers, each frame for one | a [`SharedRing`]; it overwrites the oldest, and readers may sleep |
 //!
 //! A tracked slab itself stays on its thread. Create it on the thread that uses it. [`SharedSlab`]
-//! needs a target with atomics of 64 bits, and `SharedRing` the feature `std`.
+//! and [`SharedPool`] need a target with atomics of 64 bits, and `SharedRing` the feature `std`.
 //!
 //! # Each entry to every reader
 //!
@@ -107,9 +108,9 @@
 //!
 //! # Waiting
 //!
-//! A consumer that has nothing to do sleeps, and the sender wakes it. `SharedRing` and
-//! [`BroadcastRing`] do that themselves. For a queue, and for a [`SpscRing`], the order is always the
-//! same:
+//! A consumer that has nothing to do sleeps, and the sender wakes it. `SharedRing`,
+//! [`SharedPool`] and [`BroadcastRing`] do that themselves. For a queue, and for a [`SpscRing`], the
+//! order is always the same:
 //!
 //! - the sender pushes, and *then* wakes;
 //! - the consumer takes all entries, and *then* sleeps, in a call that returns at once if it was
@@ -152,6 +153,8 @@
 //! | [`SendSlot`] | if `T` is | if `T` is |
 //! | [`SharedSlab`] | if `T` is | if `T` is `Send` and `Sync` |
 //! | [`SharedRef`] | if `T` is `Send` and `Sync` | the same |
+//! | [`SharedPool`] | if `T` is | if `T` is `Send` |
+//! | [`Pooled`] | if `T` is | if `T` is `Send` and `Sync` |
 //! | [`SecondarySlab`](crate::key_slab::SecondarySlab) | if the entries are | if the entries are |
 //! | [`Pool`](crate::pool::Pool), [`RecyclingPool`](crate::pool::RecyclingPool) | if `T` is | no |
 //! | [`PoolBox`](crate::pool::PoolBox), [`RecycledBox`](crate::pool::RecycledBox) | no | if `T` is |
@@ -184,13 +187,20 @@
 //! was faster.
 
 // `send_slot.rs`: values that other threads drop; `shared_slab/`: the slab that threads share;
-// `spsc/`, `broadcast/`, `shared_ring.rs`: the rings of two threads, of one and several, and of many;
-// `sleepers.rs`: threads that sleep.
+// `shared_pool/`: values that come back; `free_map/`: the free cells of both; `spsc/`, `broadcast/`,
+// `shared_ring.rs`: the rings of two threads, of one and several, and of many; `sleepers.rs`: threads
+// that sleep.
 
 #[cfg(target_has_atomic = "64")]
 mod broadcast;
+#[cfg(all(test, not(loom), target_has_atomic = "64"))]
+mod counted;
+#[cfg(target_has_atomic = "64")]
+mod free_map;
 #[cfg(feature = "tracked")]
 mod send_slot;
+#[cfg(target_has_atomic = "64")]
+mod shared_pool;
 #[cfg(all(feature = "std", feature = "arenas"))]
 mod shared_ring;
 #[cfg(target_has_atomic = "64")]
@@ -206,9 +216,10 @@ pub use broadcast::{
     BroadcastBatch, BroadcastClaim, BroadcastConsumer, BroadcastProducer, BroadcastReaders,
     BroadcastRing, Follower, MissedError, Wait,
 };
-
 #[cfg(feature = "tracked")]
 pub use send_slot::SendSlot;
+#[cfg(target_has_atomic = "64")]
+pub use shared_pool::{Pooled, SharedPool};
 #[cfg(all(feature = "std", feature = "arenas"))]
 pub use shared_ring::{SharedFrame, SharedPushError, SharedRing};
 #[cfg(target_has_atomic = "64")]

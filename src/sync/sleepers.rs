@@ -1,69 +1,103 @@
-//! Threads that sleep until another one has done something.
+//! Threads that sleep until another one has done something: pushed an entry, given a cell.
+//!
+//! The other thread, the *giver*, stores what it gives, and then loads the number of sleepers. A sleeper
+//! increments the number, looks for what is given, and sleeps if nothing is there. Each may miss the
+//! other's store only if the processor lets the giver's load pass the giver's store, as all do. A fence
+//! between them would cost every giver as much as all else that it does. So the sleeper pays instead: it
+//! does not sleep for longer than it has slept before, and looks again.
 //!
 //! # Invariants
 //!
-//! * `no-lost-wake-up`: who sleeps adds itself to `waiting`, and then looks once more whether what it
-//!   waits for is there; who brings it does so, and then reads `waiting`. Between the two steps each
-//!   has a fence, so either the sleeper sees what was brought, or the other one sees the sleeper. The
-//!   sleeper holds the lock from before it adds itself until it sleeps, so it is not notified in
-//!   between.
+//! * `look-then-sleep`: a sleeper looks and begins to sleep under the lock, and a giver that sees
+//!   sleepers wakes them under the lock. So a giver that sees the sleeper either gives before the sleeper
+//!   looks, or wakes it.
+//! * `look-again`: a sleep has a limit, [`FIRST`] at the beginning and then twice the one before. So
+//!   what a giver gave that did not see the sleeper is found after as long as was slept before. That is
+//!   [`FIRST`]: when it is over, the number is visible to every giver.
+//! * `no-user-code-locked`: no user code runs under the lock: `look` reads what the crate has written.
 
+use core::time::Duration;
 use std::sync::PoisonError;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::raw::atomic::{AtomicUsize, Condvar, Mutex, Ordering, fence};
 
+/// The limit of the first sleep. A thread that is woken needs about as long, and a store reaches
+/// the other cores in a thousandth of it.
+const FIRST: Duration = Duration::from_micros(50);
+
 pub(super) struct Sleepers {
-    waiting: AtomicUsize,
+    count: AtomicUsize,
     lock: Mutex<()>,
-    woken: Condvar,
+    given: Condvar,
 }
 
 impl Sleepers {
     pub(super) fn new() -> Self {
         Sleepers {
-            waiting: AtomicUsize::new(0),
+            count: AtomicUsize::new(0),
             lock: Mutex::new(()),
-            woken: Condvar::new(),
+            given: Condvar::new(),
         }
     }
 
-    /// Sleeps until `is_ready`, or until `end`; returns at once if it is ready.
-    pub(super) fn sleep_until(&self, is_ready: impl Fn() -> bool, end: Option<Instant>) {
-        let mut guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        // Relaxed: ordered by the fence (`no-lost-wake-up`).
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        while !is_ready() {
-            guard = match end.map(|end| end.saturating_duration_since(Instant::now())) {
-                None => (self.woken.wait(guard)).unwrap_or_else(PoisonError::into_inner),
-                Some(Duration::ZERO) => break,
-                Some(left) => {
-                    let woken = self.woken.wait_timeout(guard, left);
-                    woken.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
+    /// Wakes one sleeper, if any is seen, after something was given that one can have.
+    #[inline(always)]
+    pub(super) fn wake_one(&self) {
+        if self.are_seen() {
+            self.notify(Condvar::notify_one);
         }
-        // Relaxed: who reads a number that is too large wakes nobody.
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
-        drop(guard);
     }
 
-    /// Wakes all that sleep, after what they wait for was brought.
-    #[inline]
-    pub(super) fn wake(&self) {
-        fence(Ordering::SeqCst);
-        // Relaxed: ordered by the fence (`no-lost-wake-up`).
-        if self.waiting.load(Ordering::Relaxed) != 0 {
-            self.notify();
+    /// Wakes all sleepers, if any is seen, after something was given that all can have.
+    #[inline(always)]
+    pub(super) fn wake_all(&self) {
+        if self.are_seen() {
+            self.notify(Condvar::notify_all);
         }
+    }
+
+    #[inline(always)]
+    fn are_seen(&self) -> bool {
+        // No time passes in a model, where no sleep has a limit: so there is a fence, without which
+        // the sleeper would have to look again (`look-again`).
+        #[cfg(all(test, loom))]
+        fence(Ordering::SeqCst);
+        // Relaxed: a sleeper that is not seen looks again.
+        self.count.load(Ordering::Relaxed) != 0
     }
 
     #[cold]
     #[inline(never)]
-    fn notify(&self) {
-        // Who has added itself sleeps by the time that the lock is free.
-        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
-        self.woken.notify_all();
+    fn notify(&self, wake: fn(&Condvar)) {
+        let locked = self.lock.lock();
+        wake(&self.given);
+        drop(locked);
+    }
+
+    /// Sleeps until `look` returns something, or until `end`.
+    pub(super) fn wait<R>(&self, end: Option<Instant>, look: impl Fn() -> Option<R>) -> Option<R> {
+        let mut limit = FIRST;
+        let mut locked = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        // Relaxed: the fence orders it.
+        self.count.fetch_add(1, Ordering::Relaxed);
+        // SeqCst: a giver whose load comes after a fence of its own, or after its store was seen,
+        // sees the number, or what it gave is seen below.
+        fence(Ordering::SeqCst);
+        let found = loop {
+            let found = look();
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            if found.is_some() || left == Some(Duration::ZERO) {
+                break found;
+            }
+            let sleep = left.map_or(limit, |left| left.min(limit));
+            let woken = self.given.wait_timeout(locked, sleep);
+            locked = woken.unwrap_or_else(PoisonError::into_inner).0;
+            limit = limit.saturating_mul(2);
+        };
+        // Relaxed: a giver that still sees the number wakes another sleeper, or none.
+        self.count.fetch_sub(1, Ordering::Relaxed);
+        drop(locked);
+        found
     }
 }

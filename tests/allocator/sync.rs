@@ -1,6 +1,6 @@
-//! Shared slabs where the n-th request fails.
+//! Shared slabs and pools where the n-th request fails.
 
-use flatslab::sync::SharedSlab;
+use flatslab::sync::{SharedPool, SharedSlab};
 
 use crate::failing::each_failure;
 use crate::{allocations, without_leak, without_memory};
@@ -35,5 +35,42 @@ fn a_slab_that_is_made_allocates_nothing() {
         };
         assert_eq!(allocations(uses), 0);
         assert!(slab.is_empty());
+    });
+}
+
+#[test]
+fn the_construction_of_a_pool_that_fails_leaks_nothing() {
+    // The cells; of more than 256, also the map of the free ones.
+    let failures = each_failure(|| SharedPool::try_with_capacity(256, || 0_u64, |_| {}));
+    assert_eq!(failures, 1);
+    let failures = each_failure(|| {
+        SharedPool::builder(|| 0_u64, |_| {})
+            .capacity(257)
+            .try_build()
+    });
+    assert_eq!(failures, 2);
+}
+
+#[test]
+fn a_pool_that_is_made_allocates_nothing() {
+    without_leak(|| {
+        let pool = SharedPool::with_capacity(300, || 0_u64, |it| *it = 0);
+        let mut values = [const { None }; 300];
+        let mut uses = || {
+            without_memory(|| {
+                for round in 1..4 {
+                    for value in &mut values {
+                        *value = pool.take();
+                        **value.as_mut().unwrap() += round;
+                    }
+                    assert!(pool.take().is_none());
+                    for value in &mut values {
+                        assert_eq!(*value.take().unwrap(), round);
+                    }
+                }
+            });
+        };
+        assert_eq!(allocations(&mut uses), 0);
+        assert!(pool.is_empty());
     });
 }

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use flatslab::Slab;
 use flatslab::sync::{
     BroadcastConsumer, BroadcastProducer, BroadcastReaders, BroadcastRing, Consumer, Entry,
-    Follower, Frame, Producer, SendSlot, SharedFrame, SharedKey, SharedRef, SharedRing, SharedSlab,
-    SpscRing, Values,
+    Follower, Frame, Pooled, Producer, SendSlot, SharedFrame, SharedKey, SharedPool, SharedRef,
+    SharedRing, SharedSlab, SpscRing, Values,
 };
 
 fn local<T>() {}
@@ -272,4 +272,41 @@ fn written_through_a_guard() {
     let slab = SharedSlab::with_capacity(1);
     let key = slab.insert(7).unwrap();
     *slab.get(key).unwrap() = 8; //~ E0594
+}
+
+// # A shared pool moves values between threads, and lends none to two
+
+#[test]
+fn shared_pools_and_their_guards() {
+    local::<SharedPool<Rc<u64>>>();
+    both::<SharedPool<Cell<u64>>>();
+    send::<Pooled<Cell<u64>>>();
+    send::<Pooled<Cell<u64>, &'static SharedPool<Cell<u64>>>>();
+    both::<Pooled<u64>>();
+    both::<Pooled<u64, &'static SharedPool<u64>>>();
+}
+
+#[cfg(compile_fail)]
+fn shared_pool_sent_or_shared() {
+    send::<SharedPool<Rc<u64>>>(); //~ E0277
+    sync::<SharedPool<Rc<u64>>>(); //~ E0277
+    send::<Pooled<Rc<u64>>>(); //~ E0277
+    sync::<Pooled<Cell<u64>>>(); //~ E0277
+    sync::<Pooled<std::sync::MutexGuard<'static, u64>>>(); //~ E0277
+}
+
+#[test]
+fn pooled_value_before_its_pool() {
+    let pool = SharedPool::with_capacity(1, || 7, |_| {});
+    let value = pool.take();
+    drop(value);
+    drop(pool);
+}
+
+#[cfg(compile_fail)]
+fn pooled_value_after_its_pool() {
+    let pool = SharedPool::with_capacity(1, || 7, |_| {});
+    let value = pool.take();
+    drop(pool); //~ E0505
+    drop(value);
 }

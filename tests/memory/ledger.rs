@@ -10,7 +10,7 @@ use flatslab::epoch::{EpochBytes, EpochSlab};
 use flatslab::key_slab::{CheckpointSlab, PlainSlab, Storage};
 use flatslab::memory::{Pages, Report};
 use flatslab::pool::Pool;
-use flatslab::sync::{BroadcastRing, SharedRing, SharedSlab, SpscRing};
+use flatslab::sync::{BroadcastRing, SharedPool, SharedRing, SharedSlab, SpscRing};
 use flatslab::{BoundedKeySlab, BoundedSlab, GenKey, Key, KeySlab, Slab, TrackedSlab};
 
 use crate::common::Room;
@@ -181,6 +181,17 @@ fn every_container_reports_all_bytes_that_its_source_gave() {
     keys.into_iter().for_each(|key| assert!(slab.remove(key)));
     ledger.check(slab.memory());
     drop(slab);
+    ledger.end();
+
+    let (ledger, pages) = Ledger::new("SharedPool");
+    let builder = SharedPool::builder(|| 7_u64, |_| {}).capacity(300);
+    let mut pool = builder.pages(pages).build();
+    ledger.check(pool.memory());
+    pool.fill();
+    drop(pool.take());
+    assert_eq!(pool.stats().bytes, pool.memory().bytes());
+    ledger.check(pool.memory());
+    drop(pool);
     ledger.end();
 
     let (ledger, pages) = Ledger::new("Pool");

@@ -19,6 +19,8 @@ mod program;
 mod reading;
 mod retire;
 mod send_slot;
+#[cfg(target_has_atomic = "64")]
+mod shared_pool;
 #[cfg(feature = "std")]
 #[cfg(not(each_run))]
 mod shared_ring;

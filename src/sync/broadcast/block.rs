@@ -351,8 +351,8 @@ impl End {
     pub(super) fn wait(&self, sequence: u64, end: Option<Instant>) -> bool {
         let is_ready = || self.published() > sequence || self.is_closed();
         if self.wait == Wait::Park {
-            self.shared().sleepers.sleep_until(is_ready, end);
-            return is_ready();
+            let sleepers = &self.shared().sleepers;
+            return sleepers.wait(end, || is_ready().then_some(())).is_some();
         }
         while !is_ready() {
             if end.is_some_and(|end| end <= Instant::now()) {

@@ -103,8 +103,9 @@ pub enum Wait {
     /// Let other threads run in between.
     #[cfg(feature = "std")]
     Yield,
-    /// Sleep until the producer publishes. Each publication then takes some 20 cycles longer, to find
-    /// out whether a reader sleeps, and a system call if one does.
+    /// Sleep until the producer publishes. A publication then looks whether a reader sleeps, and wakes
+    /// it by a system call. What is published at the very moment at which a reader goes to sleep may
+    /// reach it 50 µs later.
     #[cfg(feature = "std")]
     Park,
 }

@@ -197,7 +197,7 @@ impl<T> BroadcastProducer<T> {
     fn wake(&self) {
         #[cfg(feature = "std")]
         if self.end.wait == Wait::Park {
-            self.end.shared().sleepers.wake();
+            self.end.shared().sleepers.wake_all();
         }
     }
 

@@ -41,7 +41,7 @@ use crate::raw::atomic::AtomicU64;
 use crate::raw::atomic::Ordering;
 use crate::raw::cell;
 #[cfg(all(test, not(loom)))]
-use crate::sync::shared_slab::counted::AtomicU64;
+use crate::sync::counted::AtomicU64;
 
 /// No value: the cell is free, or its value is being created.
 const VACANT: u64 = 1 << 23;

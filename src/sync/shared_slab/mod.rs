@@ -1,6 +1,6 @@
 //! `SharedSlab`: a bounded slab that threads share.
 //!
-//! A bitmap of free cells ([`FreeMap`]), and one atomic word next to each value (`cell.rs`). An
+//! A bitmap of free cells ([`FreeMap`], in `free_map/`), and one atomic word next to each value (`cell.rs`). An
 //! insertion and a removal together are three locked operations: take the cell from the map, claim
 //! the end of its value, give the cell back. Between them only the thread that has the cell writes
 //! to it. A reader takes two: enter by a compare-exchange that includes the generation, and leave.
@@ -8,11 +8,10 @@
 //! | file | what |
 //! |---|---|
 //! | `mod.rs` | `SharedSlab` and its options |
-//! | `free_map/` | the free cells |
 //! | `cell.rs` | a value and its word; keys |
 //! | `values.rs` | the life of a value |
 //! | `guard.rs` | guards; iteration |
-//! | `counted.rs`, `models.rs` | atomics that count their changes, for tests; the loom models |
+//! | `models.rs` | the loom models |
 //!
 //! # Invariants
 //!
@@ -37,9 +36,6 @@
 )]
 
 mod cell;
-#[cfg(all(test, not(loom)))]
-mod counted;
-mod free_map;
 mod guard;
 #[cfg(all(test, loom))]
 mod models;
@@ -62,8 +58,8 @@ use crate::raw::memory::{self, Block};
 use crate::raw::report::Report;
 use crate::raw::source::Source;
 use crate::stats::Stats;
+use crate::sync::free_map::FreeMap;
 use cell::{CellPtr, LOW_BITS, LOW_BITS_OF_LARGE, Word};
-use free_map::FreeMap;
 
 pub use cell::SharedKey;
 pub use guard::{Iter, SharedRef};

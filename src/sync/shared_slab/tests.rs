@@ -7,7 +7,7 @@ use super::cell::MOST_READERS;
 use super::*;
 use crate::common::{amount, panics};
 use crate::error::AccessError;
-use crate::sync::shared_slab::counted;
+use crate::sync::counted;
 
 #[test]
 fn a_slot_that_had_its_last_value_is_retired() {

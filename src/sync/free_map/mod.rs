@@ -119,7 +119,7 @@ use crate::raw::atomic::{AtomicU32, AtomicU64};
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
 #[cfg(all(test, not(loom)))]
-use crate::sync::shared_slab::counted::{AtomicU32, AtomicU64};
+use crate::sync::counted::{AtomicU32, AtomicU64};
 
 /// The most levels of summaries: 2^30 cells are 2^24 words.
 const MOST_LEVELS: usize = if cfg!(loom) { 24 } else { 4 };
@@ -663,7 +663,7 @@ fn first_bits(count: usize) -> u64 {
 
 /// The maximum number of homes. More threads than that share some; with more homes it takes longer
 /// to find that no cell is free.
-const MOST_HOMES: usize = 16;
+pub(super) const MOST_HOMES: usize = 16;
 
 /// Two cache lines: processors load the second one with the first.
 const APART: usize = 128;
@@ -783,7 +783,7 @@ impl Note {
 /// consecutive threads far apart: if there are fewer homes, the first threads get one each.
 #[cfg(all(feature = "std", not(all(test, loom))))]
 #[inline(always)]
-fn thread_number() -> usize {
+pub(super) fn thread_number() -> usize {
     std::thread_local! {
         static NUMBER: Cell<u8> = const { Cell::new(NO_NUMBER) };
     }
@@ -815,7 +815,7 @@ fn next_thread_number(place: &Cell<u8>) -> usize {
 /// apart.
 #[cfg(not(any(feature = "std", all(test, loom))))]
 #[inline(always)]
-fn thread_number() -> usize {
+pub(super) fn thread_number() -> usize {
     let local = 0_u8;
     let stack = (core::ptr::from_ref(&local).addr() >> 14) as u32;
     // Fibonacci hashing: the upper bits depend on all.
@@ -824,6 +824,6 @@ fn thread_number() -> usize {
 
 /// The models say which home a thread has.
 #[cfg(all(test, loom))]
-fn thread_number() -> usize {
+pub(super) fn thread_number() -> usize {
     0
 }

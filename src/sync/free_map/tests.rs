@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::common::amount;
-use crate::sync::shared_slab::counted;
+use crate::sync::counted;
 use std::collections::BTreeSet;
 use std::vec::Vec;
 

@@ -398,14 +398,14 @@ impl<T> SharedPool<T> {
         // Relaxed: a guess; the exchange acquires the value.
         let last = home.last.load(Ordering::Relaxed);
         if let Some(last) = NonNull::new(last) {
-            // Relaxed: a guess. Not left there: another thread may take the cell, and then its
-            // word would be read in vain each time.
-            (home.last).store(core::ptr::null_mut(), Ordering::Relaxed);
             // SAFETY: `last` is null or the address of a direct cell (`cells-allocated`).
             let place = unsafe { Place::new(last) };
             if place.state().take(State::IDLE) {
                 return Some(Taken::idle(place));
             }
+            // Relaxed: a guess. Not left there: while the cell is taken, its word would be read in vain
+            // each time.
+            (home.last).store(core::ptr::null_mut(), Ordering::Relaxed);
         }
         self.take_by_hand(home)
     }

@@ -179,6 +179,21 @@ fn loom_a_lapped_follower_begins_anew() {
     });
 }
 
+/// The reader has written to its word what was published long before.
+#[test]
+fn loom_as_many_pushes_succeed_as_places_were_free() {
+    model(|late| {
+        let (mut producer, readers) = ring(1, 1, 0);
+        let joins = thread::spawn(move || readers.join().map(|consumer| consumer.sequence()));
+        start(late);
+        let _ = producer.push(0);
+        for number in 0..producer.free() {
+            producer.push(number as u64).unwrap();
+        }
+        assert!(joins.join().unwrap().is_some());
+    });
+}
+
 #[test]
 fn loom_a_claim_is_found_as_a_whole() {
     loom::model(|| {

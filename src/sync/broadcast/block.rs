@@ -309,14 +309,12 @@ impl End {
         };
         for number in numbers {
             let first = word(self.published(), state);
-            // Acquire: pairs with the release with which the reader before gave the word up; so the
-            // producer that acquires what this reader writes later also sees the end of that one. It
-            // need not release: what acquires this exchange, or the one in `begin`, acquires the release
-            // that they follow.
+            // Relaxed: the fence in `begin` makes this read acquire the end of the reader before, and what
+            // acquires this exchange, or the one in `begin`, acquires the release that they follow.
             let taken = self.words()[number].0.compare_exchange(
                 ABSENT,
                 first,
-                Ordering::Acquire,
+                Ordering::Relaxed,
                 Ordering::Relaxed,
             );
             if taken.is_ok() {

@@ -47,16 +47,18 @@ pub fn sections(record: &Record, bench: &str) -> Vec<Section> {
             let table = arena::in_short(record, &rows).unwrap_or_default();
             vec![("arenas", "Arenas: the fastest library is 1.00", table)]
         }
-        threads::BENCH => vec![("threads", "Across threads", across_threads(record))],
         slowest::BENCH => vec![(
             "the slowest",
             "The slowest single operations",
             slowest::in_short(record),
         )],
         _ => {
+            let across = (bench == threads::BENCH)
+                .then(|| ("threads", "Across threads", across_threads(record)));
             let duels = TABLES.duels.iter().filter(|it| it.bench == bench);
             let duels = duels.map(|it| (&*it.name, &*it.title, it.table(record)));
-            duels.chain(by_subject(record, bench)).collect()
+            let more = duels.chain(by_subject(record, bench));
+            across.into_iter().chain(more).collect()
         }
     }
 }

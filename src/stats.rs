@@ -18,11 +18,13 @@ use core::fmt;
 /// | `retired` | | always | | always |
 /// | `returned` | always | | | |
 ///
-/// A [`SharedPool`](crate::sync::SharedPool) has none of these.
+/// The producers of a [`SpscRing`](crate::sync::SpscRing) and of a
+/// [`BroadcastRing`](crate::sync::BroadcastRing) have `refusals`; a
+/// [`SharedPool`](crate::sync::SharedPool) has none of these.
 ///
 /// With the feature `stats`, a tracked slab or a pool takes one comparison more in each removal, to
-/// find its peak. A shared slab does not count refusals: count the errors that its insertions
-/// return.
+/// find its peak. Shared slabs and pools do not count refusals: count what they return. A ring counts
+/// each call that found it full, those of a loop that tries again too.
 ///
 /// Only the system knows some figures of the memory, such as the size of its pages. They are in the
 /// report of the container's method `memory`, which takes longer, and has an

@@ -70,6 +70,7 @@ impl Sleepers {
     #[cold]
     #[inline(never)]
     fn notify(&self, wake: fn(&Condvar)) {
+        // Under the lock (`look-then-sleep`).
         let locked = self.lock.lock();
         wake(&self.given);
         drop(locked);
@@ -85,6 +86,7 @@ impl Sleepers {
         // sees the number, or what it gave is seen below.
         fence(Ordering::SeqCst);
         let found = loop {
+            // Under the lock (`no-user-code-locked`).
             let found = look();
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
             if found.is_some() || left == Some(Duration::ZERO) {

@@ -198,8 +198,59 @@ fn entries_are_published_together_or_not_at_all() {
     for number in 0..4 {
         assert_eq!(follower.pop(), Ok(Some(number)));
     }
-    assert!(producer.claim(5).is_none() && producer.claim(usize::MAX).is_none());
+    assert!(producer.claim(4).is_some());
     assert_eq!(producer.claim(0).unwrap().publish(), 4);
+}
+
+#[test]
+#[should_panic = "claim of more entries than the ring has"]
+fn a_claim_of_more_than_the_capacity_is_a_mistake() {
+    let (mut producer, _readers) = ring::<u8>(4, 1, 0);
+    let _ = producer.claim(5);
+}
+
+#[test]
+fn the_producer_sees_how_many_readers_there_are() {
+    let (producer, readers) = ring::<u8>(4, 2, 2);
+    assert_eq!((producer.consumers(), producer.followers()), (0, 0));
+    let (journal, _feed) = (readers.join().unwrap(), readers.follow().unwrap());
+    assert_eq!((producer.consumers(), producer.followers()), (1, 1));
+    let panicked = thread::spawn(move || {
+        let _journal = journal;
+        std::panic::resume_unwind(Box::new("the journal's disk is full"));
+    });
+    assert!(panicked.join().is_err());
+    assert_eq!((producer.consumers(), producer.followers()), (0, 1));
+}
+
+#[test]
+fn a_batch_is_waited_for_and_the_last_one_is_not_lost() {
+    for wait in [Wait::Spin, Wait::Yield, Wait::Park] {
+        let builder = BroadcastRing::builder().entries(4).wait(wait);
+        let (mut producer, readers) = builder.build().split();
+        let mut journal = readers.join().unwrap();
+        thread::scope(|scope| {
+            let reader = scope.spawn(move || {
+                let mut next = 0;
+                while let Some(batch) = journal.batch_wait() {
+                    assert!(batch.len() > 0);
+                    for value in batch {
+                        assert_eq!(value, next);
+                        next += 1;
+                    }
+                }
+                next
+            });
+            let count = amount(1000, 20);
+            for number in 0..count {
+                while producer.push(number).is_err() {
+                    thread::yield_now();
+                }
+            }
+            drop(producer);
+            assert_eq!(reader.join().unwrap(), count);
+        });
+    }
 }
 
 #[test]

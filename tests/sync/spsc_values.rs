@@ -62,7 +62,15 @@ fn a_batch_frees_what_it_yielded_and_leaves_the_rest() {
     drop(batch);
     producer.push(4).unwrap();
     assert!(consumer.batch().eq([2, 3, 4]));
-    assert_eq!((producer.len(), consumer.batch().next()), (0, None));
+    assert_eq!(
+        (producer.len(), consumer.peek(), consumer.batch().next()),
+        (0, None, None)
+    );
+    producer.push(5).unwrap();
+    assert_eq!(
+        (consumer.peek(), producer.len(), consumer.pop()),
+        (Some(5), 1, Some(5))
+    );
 }
 
 #[test]

@@ -272,6 +272,19 @@ impl End {
         unsafe { &self.words.add(number).as_ref().0 }
     }
 
+    /// The number of readers of a kind.
+    pub(super) fn count(&self, kind: State) -> usize {
+        let (consumers, followers) = self.words().split_at(self.sizes.consumers);
+        let words = if kind == State::Gating {
+            consumers
+        } else {
+            followers
+        };
+        // Relaxed: nothing is read by it.
+        let words = words.iter().map(|word| word.0.load(Ordering::Relaxed));
+        words.filter(|word| *word != ABSENT).count()
+    }
+
     /// The cells of places, if the ring has followers, and else nothing.
     #[inline(always)]
     pub(super) fn table(&self) -> &[AtomicU32] {

@@ -8,12 +8,15 @@ use std::time::{Duration, Instant};
 
 use super::block::{ABSENT, End, State, sequence, word};
 use crate::raw::atomic::{AtomicU64, Ordering};
+#[cfg(doc)]
+use crate::sync::BroadcastProducer;
 
 /// A reader of all entries of a [`BroadcastRing`](super::BroadcastRing), from
 /// [`BroadcastReaders::join`](super::BroadcastReaders::join). The producer waits for it: no entry is
 /// overwritten that it has not read.
 ///
-/// Dropping it ends that. If it is forgotten, the producer is refused once the ring is full, for ever.
+/// Dropping it ends that, even if its thread panics: see [`BroadcastProducer::consumers`]. If it is
+/// forgotten, the producer is refused once the ring is full, for ever.
 /// It is `Send` and `Sync` if the values are `Send`.
 pub struct BroadcastConsumer<T> {
     end: End,
@@ -100,12 +103,59 @@ impl<T: Copy> BroadcastConsumer<T> {
             if value.is_some() || is_closed {
                 return value;
             }
-            self.end.wait(self.head);
+            self.wait();
         }
+    }
+
+    /// Waits until there are entries, in the way that the ring was [built](crate::Builder::wait) for, and
+    /// returns them, like [`batch`](Self::batch). Returns `None` once the producer is dropped and all
+    /// entries were read.
+    ///
+    /// ```
+    /// # use flatslab::sync::BroadcastRing;
+    /// let (mut producer, readers) = BroadcastRing::with_capacity(8, 1).split();
+    /// let mut journal = readers.join().unwrap();
+    /// let writer = std::thread::spawn(move || {
+    ///     let mut written = 0;
+    ///     while let Some(batch) = journal.batch_wait() {
+    ///         written += batch.count();
+    ///         // A file is synchronised here, once for all of them.
+    ///     }
+    ///     written
+    /// });
+    /// for entry in 0..8 {
+    ///     producer.push(entry).unwrap();
+    /// }
+    /// drop(producer);
+    /// assert_eq!(writer.join().unwrap(), 8);
+    /// ```
+    pub fn batch_wait(&mut self) -> Option<BroadcastBatch<'_, T>> {
+        loop {
+            // First: entries that were pushed before the end are found.
+            let is_closed = self.is_closed();
+            if self.look() {
+                break;
+            }
+            if is_closed {
+                return None;
+            }
+            self.wait();
+        }
+        Some(BroadcastBatch { consumer: self })
+    }
+
+    fn wait(&self) {
+        #[cfg(feature = "std")]
+        self.end.wait(self.head, None);
+        #[cfg(not(feature = "std"))]
+        self.end.wait(self.head);
     }
 
     /// Reads the next entry; waits until there is one, for at most `limit`. Returns `None` if none was
     /// pushed in that time, or once the producer is dropped and all entries were read.
+    ///
+    /// To tell the two apart, ask [`is_closed`](Self::is_closed) *before* the call: if it was closed, and
+    /// there is no entry, all were read.
     ///
     /// ```
     /// # use std::time::Duration;

@@ -100,7 +100,25 @@ impl<T: Copy> Follower<T> {
     ///
     /// # Errors
     ///
-    /// Returns an error where [`pop`](Self::pop) does.
+    /// Returns an error where [`pop`](Self::pop) does. A loop goes on after it:
+    ///
+    /// ```
+    /// # use flatslab::sync::BroadcastRing;
+    /// # let ring = BroadcastRing::builder().entries(2).followers(1).build();
+    /// # let (mut producer, readers) = ring.split();
+    /// # let mut feed = readers.follow().unwrap();
+    /// # (0..5).for_each(|value| producer.push(value).unwrap());
+    /// # drop(producer);
+    /// let (mut read, mut missed) = (0, 0);
+    /// loop {
+    ///     match feed.pop_wait() {
+    ///         Ok(Some(_value)) => read += 1,
+    ///         Ok(None) => break,
+    ///         Err(gap) => missed += gap.count,
+    ///     }
+    /// }
+    /// assert_eq!((read, missed), (2, 3));
+    /// ```
     #[inline]
     pub fn pop_wait(&mut self) -> Result<Option<T>, MissedError> {
         #[cfg(feature = "std")]
@@ -117,7 +135,8 @@ impl<T: Copy> Follower<T> {
     }
 
     /// Reads the next entry; waits until there is one, for at most `limit`. Returns `Ok(None)` if none
-    /// was pushed in that time, or once the producer is dropped and there are no more entries.
+    /// was pushed in that time, or once the producer is dropped and there are no more entries. To tell the
+    /// two apart, ask [`is_closed`](Self::is_closed) *before* the call.
     ///
     /// # Errors
     ///

@@ -33,7 +33,7 @@ use crate::raw::report::Report;
 /// any time. A reader gets the entries that are published after it has joined. There are two kinds:
 ///
 /// * A [`BroadcastConsumer`] *gates* the producer: no entry is overwritten before it was read. If one is
-///   slow, pushes are refused.
+///   slow, pushes are refused; if one hangs, all are.
 /// * A [`Follower`] does not. If it is slow, entries are overwritten, and it is told exactly which it
 ///   has missed.
 ///
@@ -57,16 +57,15 @@ use crate::raw::report::Report;
 ///     filled: u32,
 /// }
 ///
-/// let ring = BroadcastRing::builder().entries(1024).consumers(2).followers(1).build();
+/// let ring = BroadcastRing::<Report>::builder().entries(1024).consumers(2).followers(1).build();
 /// let (mut producer, readers) = ring.split();
 /// let mut journal = readers.join().unwrap();
 /// let mut feed = readers.follow().unwrap();
 ///
 /// let journal = std::thread::spawn(move || {
 ///     let mut filled = 0;
-///     while let Some(report) = journal.pop_wait() {
-///         let Report { order: 1.., filled: quantity } = report else { continue };
-///         filled += quantity;
+///     while let Some(reports) = journal.batch_wait() {
+///         filled += reports.map(|report| report.filled).sum::<u32>();
 ///     }
 ///     filled
 /// });
@@ -74,6 +73,7 @@ use crate::raw::report::Report;
 ///     let mut report = Report { order, filled: 10 };
 ///     while let Err(full) = producer.push(report) {
 ///         report = full.into_inner();
+///         std::thread::yield_now();
 ///     }
 /// }
 /// drop(producer);
@@ -105,7 +105,7 @@ pub enum Wait {
     Yield,
     /// Sleep until the producer publishes. A publication then looks whether a reader sleeps, and wakes
     /// it by a system call. What is published at the very moment at which a reader goes to sleep may
-    /// reach it 50 µs later.
+    /// reach it up to 50 µs later.
     #[cfg(feature = "std")]
     Park,
 }
@@ -193,7 +193,7 @@ impl<T> fmt::Debug for BroadcastRing<T> {
 }
 
 /// The handle by which readers join a [`BroadcastRing`], on any thread. It is `Send` and `Sync` if the
-/// values are `Send`.
+/// values are `Send`: threads borrow it, or share it in an `Arc`.
 ///
 /// # Examples
 ///
@@ -223,8 +223,13 @@ unsafe impl<T: Send> Send for BroadcastReaders<T> {}
 unsafe impl<T: Send> Sync for BroadcastReaders<T> {}
 
 impl<T: Copy> BroadcastReaders<T> {
-    /// Adds a reader for which the producer waits. It reads the entries that are published from now on.
-    /// Returns `None` if there are as many consumers as the ring was built for.
+    /// Adds a reader for which the producer waits. It reads the entries that are published from now on,
+    /// those that are deferred now among them: [`flush`](BroadcastProducer::flush) before a reader joins
+    /// that must not get them. Returns `None` if there are as many consumers as the ring was built for.
+    ///
+    /// The [`sequence`](BroadcastConsumer::sequence) of a reader that comes back, less the one that it had
+    /// when it left, is the number of entries that it has missed. A reader may join after the end, and
+    /// finds nothing.
     ///
     /// # Complexity
     ///
@@ -235,7 +240,8 @@ impl<T: Copy> BroadcastReaders<T> {
     }
 
     /// Adds a reader for which the producer does not wait. It reads the entries that are published from
-    /// now on. Returns `None` if there are as many followers as the ring was built for.
+    /// now on. Returns `None` if there are as many followers as the ring was built for: none, unless
+    /// [`followers`](Builder::followers) was called.
     ///
     /// # Complexity
     ///

@@ -14,7 +14,7 @@ use crate::stats::Stats;
 /// The writing end of a [`BroadcastRing`](super::BroadcastRing). It is `Send` and `Sync` if the
 /// values are `Send`.
 ///
-/// After it is dropped, the readers can still read all entries.
+/// After it is dropped, consumers can still read all entries, and followers those that are left.
 ///
 /// # Several entries at once
 ///
@@ -129,13 +129,19 @@ impl<T: Copy> BroadcastProducer<T> {
     }
 
     /// Returns room for this many entries, which are published together. Returns `None` if consumers
-    /// have not read all entries in their places, or if `count` is more than the capacity.
+    /// have not read all entries in their places.
     ///
-    /// Deferred entries are published first.
+    /// Deferred entries are published first, in both cases. A claim may be published with fewer entries;
+    /// the other places stay free.
     ///
     /// # Complexity
     ///
     /// As [`push`](Self::push).
+    ///
+    /// # Panics
+    ///
+    /// Panics if `count` is more than the [capacity](Self::capacity): a loop that waits for room would
+    /// never end.
     ///
     /// ```
     /// # use flatslab::sync::BroadcastRing;
@@ -146,12 +152,36 @@ impl<T: Copy> BroadcastProducer<T> {
     /// legs.push("sell");
     /// legs.publish();
     /// assert!(consumer.batch().eq(["buy", "sell"]));
-    /// assert!(producer.claim(5).is_none());
+    /// ```
+    ///
+    /// A command is taken only if there is room for all that it can report:
+    ///
+    /// ```
+    /// # use flatslab::sync::{BroadcastRing, SpscRing};
+    /// const MOST: usize = 4;
+    /// let (mut clients, mut commands) = SpscRing::of_values(8).split();
+    /// let (mut reports, readers) = BroadcastRing::with_capacity(16, 1).split();
+    /// let mut journal = readers.join().unwrap();
+    /// clients.push(3).unwrap();
+    ///
+    /// if !commands.is_empty() {
+    ///     if let Some(mut room) = reports.claim(MOST) {
+    ///         let command = commands.pop().unwrap();
+    ///         (0..command).for_each(|report| room.push(report));
+    ///         room.publish();
+    ///     }
+    /// }
+    /// assert!(journal.batch().eq([0, 1, 2]));
     /// ```
     #[inline]
+    #[track_caller]
     pub fn claim(&mut self, count: usize) -> Option<BroadcastClaim<'_, T>> {
+        assert!(
+            count <= self.capacity(),
+            "claim of more entries than the ring has"
+        );
         self.flush();
-        let end = self.tail.checked_add(count as u64)?;
+        let end = self.tail + count as u64;
         if end > self.gate {
             self.look();
             if end > self.gate {
@@ -374,8 +404,32 @@ impl<T> BroadcastProducer<T> {
         self.tail
     }
 
+    /// Returns the number of consumers: of readers that the producer waits for. O(consumers).
+    ///
+    /// A consumer that is dropped is not waited for any more, even if it is dropped because its thread
+    /// panics. A program that must not go on without its journal compares this number.
+    ///
+    /// ```
+    /// # use flatslab::sync::BroadcastRing;
+    /// let (producer, readers) = BroadcastRing::<u64>::with_capacity(8, 2).split();
+    /// let journal = readers.join();
+    /// assert_eq!(producer.consumers(), 1);
+    /// drop(journal);
+    /// assert_eq!(producer.consumers(), 0);
+    /// ```
+    #[must_use]
+    pub fn consumers(&self) -> usize {
+        self.end.count(State::Gating)
+    }
+
+    /// Returns the number of followers. O(followers).
+    #[must_use]
+    pub fn followers(&self) -> usize {
+        self.end.count(State::Idle)
+    }
+
     /// Returns the number of places that no consumer is in the way of. As many pushes succeed, whatever
-    /// the readers do. O(readers).
+    /// the readers do: the producer remembers it, and so is borrowed mutably. O(consumers).
     ///
     /// ```
     /// # use flatslab::sync::BroadcastRing;
@@ -400,7 +454,11 @@ impl<T> BroadcastProducer<T> {
     }
 
     /// Returns the figures of the ring: how many places consumers are in the way of, how many are free,
-    /// its bytes, and how often a push or a claim found it full. O(readers).
+    /// its bytes, and how often a push or a claim found it full. O(consumers).
+    ///
+    /// `live` is how far the slowest consumer is behind. Each call that found the ring full counts,
+    /// those of a loop that tries again too: such a loop compares [`free`](Self::free), which counts
+    /// nothing.
     ///
     /// ```
     /// # use flatslab::sync::BroadcastRing;

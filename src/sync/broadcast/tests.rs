@@ -136,7 +136,8 @@ impl World {
             0 => {
                 self.producer.flush();
                 self.published = number;
-                let (count, kept) = (self.below(5), self.below(2) == 0);
+                let most = self.producer.capacity().min(4) as u64;
+                let (count, kept) = (self.below(most + 1), self.below(2) == 0);
                 let free = self.free();
                 let Some(mut claim) = self.producer.claim(count as usize) else {
                     assert!(count > free);

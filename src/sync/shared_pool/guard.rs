@@ -58,8 +58,8 @@ impl<T> SharedPool<T> {
     ///
     /// Returns `None` if all cells were taken at one moment during the call. A program that never
     /// has more values than cells is therefore never refused, even if a thread is stopped within an
-    /// operation; [there is an exception](crate::sync::SharedSlab::insert) for pools of more than 256
-    /// cells. If `init` panics, the cell is empty again.
+    /// operation; of pools of more than 256 cells, [a thread that is stopped while it gives a cell
+    /// back](crate::sync::SharedSlab::insert) may hide a cell. If `init` panics, the cell is empty again.
     ///
     /// # Complexity
     ///

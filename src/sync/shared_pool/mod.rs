@@ -137,7 +137,7 @@ const AHEAD: u32 = 4;
 ///
 /// // At most 8 buffers; each is cleared when it comes back.
 /// let pool = Arc::new(SharedPool::with_capacity(8, || Vec::with_capacity(1500), Vec::clear));
-/// let (sender, receiver) = mpsc::channel::<Pooled<Vec<u8>>>();
+/// let (sender, receiver) = mpsc::sync_channel::<Pooled<Vec<u8>>>(8); // a send never waits
 /// let reader = thread::spawn(move || receiver.iter().map(|frame| frame.len()).sum::<usize>());
 /// for _ in 0..100 {
 ///     let mut frame = pool.take_wait_owned(); // sleeps while all 8 are under way
@@ -668,8 +668,8 @@ impl<T> SharedPool<T> {
     /// Returns the figures of the pool: values that are taken, cells, bytes. Does not allocate, and
     /// does not call the system.
     ///
-    /// Cells with an idle value count as free. The figures are exact while no other thread changes
-    /// the pool.
+    /// Cells with an idle value count as free. The bytes are those of the cells, without what the values
+    /// have allocated. The figures are exact while no other thread changes the pool.
     ///
     /// # Complexity
     ///

@@ -104,6 +104,23 @@ impl<T: Copy> Consumer<Values<T>> {
         Some(value)
     }
 
+    /// Copies the oldest value, which stays. O(1); wait-free.
+    ///
+    /// ```
+    /// # use flatslab::sync::SpscRing;
+    /// let (mut producer, mut consumer) = SpscRing::of_values(2).split();
+    /// producer.push(7).unwrap();
+    /// assert_eq!((consumer.peek(), consumer.pop(), consumer.peek()), (Some(7), Some(7), None));
+    /// ```
+    #[inline]
+    pub fn peek(&mut self) -> Option<T> {
+        if self.head == self.tail && !self.look() {
+            return None;
+        }
+        // SAFETY: as in `take`.
+        Some(unsafe { self.end.value::<T>(self.head).read() })
+    }
+
     /// Takes the values that are there now, the oldest first.
     ///
     /// The places of all of them are free again when the iterator is dropped; values that it has not

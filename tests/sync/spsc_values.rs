@@ -229,3 +229,18 @@ fn ends_of_values_are_as_send_as_the_values() {
     ];
     assert!(sizes.iter().all(|&size| size > 0));
 }
+
+#[test]
+fn ends_of_values_may_be_used_after_a_panic() {
+    use std::panic::{RefUnwindSafe, UnwindSafe};
+
+    fn both<T: UnwindSafe + RefUnwindSafe>() -> usize {
+        size_of::<T>()
+    }
+    let sizes = [
+        both::<SpscRing<Values<u64>>>(),
+        both::<Producer<Values<u64>>>(),
+        both::<Consumer<Values<u64>>>(),
+    ];
+    assert!(sizes.iter().all(|&size| size > 0));
+}

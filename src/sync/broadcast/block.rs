@@ -17,11 +17,13 @@
 //!
 //! * A spare is in use while a lapped follower reads it, or while a place has it because a lapped
 //!   follower read the place's own cell when the place was last written. Say that it is in use *for*
-//!   that follower, which was lapped by the entry that was written then.
-//! * A follower reads one cell at a time. If it is lapped by entry `e` while `p` entries are published,
-//!   `e` is below `p` + capacity, and the follower continues at `p` or later, so it is lapped again only
-//!   by an entry from `p` + capacity on. By the next time after that, `e` is published, so that lap is a
-//!   capacity or more after `e`: that place was written again meanwhile, to its own cell.
+//!   that follower.
+//! * A follower reads one cell at a time. Let `e` be the last entry that was written to a spare while the
+//!   follower read the place's own cell, and `p` the number of entries that were published then. The
+//!   follower continues at `p` or later (`lapped-begins`). So it is lapped again by an entry after `e`
+//!   (which was below `p` + capacity), and only once more than `p` entries are published, so that `e` is
+//!   published too. After that it continues behind `e`, and the lap after that is by an entry more than a
+//!   capacity after `e`: that place was written again meanwhile, to its own cell.
 //! * So no more than two spares are in use for a follower, and one is free for one that is lapped.
 //! * An entry of a claim that was dropped is never published. Its place gives its spare up when a place is
 //!   chosen a cell for the next time.
@@ -50,6 +52,11 @@
 //!   `table` before it publishes the entry, and after `readers-in-front` allows to write the entry.
 //! * `lapped-cells`: the cell of an entry that a follower reads while its word is lapped is noted by the
 //!   producer, which does not write to it before it has seen the word changed.
+//! * `lapped-begins`: where a cell was chosen while a follower was lapped, and `p` entries were published
+//!   then, who has its word next reads no entry before `p`. It has not written its word before the
+//!   producer's fence in that choice, so it reads `p` after its own ("Joining"); and where the producer
+//!   moves it on because it was faster, it moves it to `p` or further. That is needed: the sequence that a
+//!   word begins with may have been read long before, in `join` of another thread.
 //! * `block-of-owners`: the block stays until `owners` is 0. Each end is counted: the producer, the
 //!   readers' handle, and each reader.
 
@@ -131,6 +138,9 @@ pub(super) const SPARES: usize = 2;
 pub(super) struct Noted {
     /// The word with which the follower was lapped, as far as is known; 0 if it is not.
     pub(super) lapped: u64,
+    /// The number of entries that were published when a cell was last chosen while it was lapped
+    /// (`lapped-begins`).
+    pub(super) begins: u64,
     /// The number of the cell that it reads then.
     pub(super) cell: u32,
     /// Which of the spare cells a place has.
@@ -217,6 +227,7 @@ impl End {
             for number in 0..followers {
                 end.noted.add(number).write(Noted {
                     lapped: 0,
+                    begins: 0,
                     cell: 0,
                     taken: [false; SPARES],
                 });
@@ -228,7 +239,7 @@ impl End {
                 #[cfg(feature = "std")]
                 sleepers: Sleepers::new(),
                 #[cfg(all(test, loom))]
-                witnesses: (0..capacity + followers)
+                witnesses: (0..capacity + SPARES * followers)
                     .map(|_| Default::default())
                     .collect(),
                 block,

@@ -165,7 +165,12 @@ impl<T> Follower<T> {
     /// Joins a ring, whose entries are of this type.
     pub(super) fn join(end: &End) -> Option<Self> {
         let (number, head) = end.join(State::Idle)?;
-        Some(Follower {
+        Some(Self::joined(end, number, head))
+    }
+
+    /// The reader that has this word, and begins at this sequence.
+    pub(super) fn joined(end: &End, number: usize, head: u64) -> Self {
+        Follower {
             end: end.share(),
             number,
             head,
@@ -173,7 +178,7 @@ impl<T> Follower<T> {
             is_lapped: false,
             missed: 0,
             values: PhantomData,
-        })
+        }
     }
 
     #[inline(always)]

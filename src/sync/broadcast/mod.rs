@@ -44,7 +44,7 @@ use crate::raw::report::Report;
 ///
 /// One block, which is allocated and touched at construction, and freed with the last of the ends. An
 /// entry takes the size of its value, and 4 bytes more if the ring may have followers; each reader that
-/// the ring may have takes 128 bytes, and a follower two entries and 16 bytes more.
+/// the ring may have takes 128 bytes, and a follower two entries and 24 bytes more.
 ///
 /// # Examples
 ///

@@ -232,14 +232,16 @@ impl<T> BroadcastProducer<T> {
     }
 
     /// The sequence that the slowest consumer reads next, or the next one to be published if there is
-    /// no consumer.
+    /// no consumer. It is not below what was known before, though a consumer that joins may have written a
+    /// sequence that is long past, before it begins at a later one ("Joining").
     fn slowest(&self) -> u64 {
         let consumers = &self.end.words()[..self.end.sizes.consumers];
         // Acquire: pairs with the release with which a consumer writes its word; it does not read the
         // entries before any more.
         let words = consumers.iter().map(|word| word.0.load(Ordering::Acquire));
         let sequences = words.filter(|word| *word != ABSENT).map(sequence);
-        sequences.fold(self.published, u64::min)
+        let known = self.gate - self.end.sizes.capacity as u64;
+        sequences.fold(self.published, u64::min).max(known)
     }
 
     /// Looks at the words of the consumers.
@@ -248,10 +250,7 @@ impl<T> BroadcastProducer<T> {
     fn look(&mut self) {
         // One half of "Joining": what is published was stored before, and the words are read after.
         fence(Ordering::SeqCst);
-        let gate = self.slowest() + self.end.sizes.capacity as u64;
-        // A consumer that joins may have written a sequence that is long past, before it begins at a
-        // later one: not below what was known before ("Joining").
-        self.gate = self.gate.max(gate);
+        self.gate = self.slowest() + self.end.sizes.capacity as u64;
     }
 
     /// Makes room for the next entry; publishes the deferred ones if there is none. Returns whether there
@@ -294,10 +293,10 @@ impl<T> BroadcastProducer<T> {
     /// may read, or `None` if that is none for now.
     fn move_on(&mut self, follower: usize, entry: u64) -> Option<u64> {
         let capacity = self.end.sizes.capacity as u64;
-        let its_word = &self.end.words()[self.end.sizes.consumers + follower].0;
+        let number = self.end.sizes.consumers + follower;
         // Acquire, here and below: pairs with the release with which a follower writes its word, as for
         // consumers. Release is not needed: what a follower reads next was published.
-        let mut seen = its_word.load(Ordering::Acquire);
+        let mut seen = self.end.words()[number].0.load(Ordering::Acquire);
         loop {
             // A lapped one begins anew, like one that joins.
             if seen == ABSENT || state(seen) == State::Lapped {
@@ -313,8 +312,11 @@ impl<T> BroadcastProducer<T> {
             } else {
                 // An eighth further than necessary, so that not each push has to look.
                 let next = entry + 1 - capacity + capacity / 8;
-                word(next.min(self.published), State::Idle)
+                // Not before what is noted, which was published then (`lapped-begins`).
+                let next = next.min(self.published).max(self.noted()[follower].begins);
+                word(next, State::Idle)
             };
+            let its_word = &self.end.words()[number].0;
             match its_word.compare_exchange(seen, moved, Ordering::Acquire, Ordering::Acquire) {
                 Ok(_) if is_reading => {
                     let cell = self.end.cell_of(self.end.place(at)) as u32;
@@ -346,12 +348,17 @@ impl<T> BroadcastProducer<T> {
             consumers,
             followers,
         } = self.end.sizes;
+        // One half of "Joining", for `lapped-begins`.
+        fence(Ordering::SeqCst);
         for follower in 0..followers {
             let word = &self.end.words()[consumers + follower].0;
             // Acquire: pairs with the release with which the follower continues; it has read the cell.
             let now = word.load(Ordering::Acquire);
+            let published = self.published;
             let noted = &mut self.noted()[follower];
-            if noted.lapped != 0 && noted.lapped != now {
+            if noted.lapped == now {
+                noted.begins = published;
+            } else if noted.lapped != 0 {
                 noted.lapped = 0;
                 self.odd -= 1;
             }

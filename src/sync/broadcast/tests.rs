@@ -1,6 +1,6 @@
 //! Followers that are stopped in the middle of an entry, which no program can do from outside.
 
-use super::block::{State, state};
+use super::block::{ABSENT, State, state, word};
 use super::{BroadcastConsumer, BroadcastProducer, BroadcastReaders, BroadcastRing, Follower};
 use crate::raw::atomic::Ordering;
 
@@ -89,6 +89,58 @@ fn each_of_several_followers_keeps_its_entry() {
             follower.finish();
         }
     }
+}
+
+/// Takes a word as `End::join` does on a thread that has read long ago that nothing is published.
+fn takes_late(readers: &BroadcastReaders<u64>, number: usize, state: State) -> u64 {
+    let written = word(0, state);
+    let its_word = &readers.end.words()[number].0;
+    let taken = its_word.compare_exchange(ABSENT, written, Ordering::Acquire, Ordering::Relaxed);
+    assert_eq!(taken, Ok(ABSENT));
+    written
+}
+
+/// Readers leave a word to the next one, each of which comes to it late and is lapped.
+#[test]
+fn two_spares_are_enough_for_followers_that_join_late() {
+    for entries in [4, 8, 16, 32] {
+        let (mut producer, readers) = ring(entries, 1, 1);
+        let mut consumer = readers.join().unwrap();
+        for number in 0..entries as u64 {
+            producer.push(number).unwrap();
+        }
+        // The consumer is always a ring behind, so that each push looks at the words.
+        let mut push = |count| {
+            for _ in 0..count {
+                consumer.pop().unwrap();
+                producer.push(producer.sequence()).unwrap();
+            }
+        };
+        for round in 0..50 {
+            let written = takes_late(&readers, 1, State::Idle);
+            push(1 + round % 2);
+            let mut follower = Follower::joined(&readers.end, 1, readers.end.begin(1, written));
+            let Ok(Some(cell)) = follower.start() else {
+                continue;
+            };
+            let read = follower.sequence();
+            push(entries / 8 + 1 + round % 3);
+            assert_eq!(value(&follower, cell), read);
+            follower.finish();
+        }
+    }
+}
+
+#[test]
+fn no_more_places_are_taken_than_there_are_while_a_consumer_joins_late() {
+    let (mut producer, readers) = ring(4, 1, 0);
+    for number in 0..9 {
+        producer.push(number).unwrap();
+    }
+    takes_late(&readers, 0, State::Gating);
+    let stats = producer.stats();
+    assert!(stats.live <= 4 && stats.free <= 4, "{stats:?}");
+    assert!(producer.free() <= 4);
 }
 
 /// What a reader is known to have.

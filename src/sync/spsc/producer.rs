@@ -732,7 +732,7 @@ impl std::io::Write for Entry<'_> {
     }
 }
 
-impl core::panic::UnwindSafe for Producer {}
-impl core::panic::RefUnwindSafe for Producer {}
+impl<E: ?Sized> core::panic::UnwindSafe for Producer<E> {}
+impl<E: ?Sized> core::panic::RefUnwindSafe for Producer<E> {}
 impl core::panic::UnwindSafe for Entry<'_> {}
 impl core::panic::RefUnwindSafe for Entry<'_> {}

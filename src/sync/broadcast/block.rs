@@ -49,7 +49,8 @@
 //!   written to.
 //! * `published-entries`: entries below `published` are written. An entry's cell is the place's own
 //!   one if the ring has no followers, and else the one that `table` says. The producer writes to
-//!   `table` before it publishes the entry, and after `readers-in-front` allows to write the entry.
+//!   `table` before it publishes the entry, and after `readers-in-front` allows to write the entry, or has
+//!   allowed it for an entry of a claim that was dropped.
 //! * `lapped-cells`: the cell of an entry that a follower reads while its word is lapped is noted by the
 //!   producer, which does not write to it before it has seen the word changed.
 //! * `lapped-begins`: where a cell was chosen while a follower was lapped, and `p` entries were published
@@ -251,8 +252,8 @@ impl End {
 
     /// Another share.
     pub(super) fn share(&self) -> Self {
-        // Relaxed: this share is an owner meanwhile. There are no more owners than readers and two, so
-        // the number does not overflow.
+        // Relaxed: this share is an owner meanwhile. Each owner is the producer, the handle, or a reader
+        // that has a word or has just given it up, so there are far fewer than would overflow.
         self.shared().owners.fetch_add(1, Ordering::Relaxed);
         End { ..*self }
     }
@@ -450,7 +451,7 @@ impl End {
     /// The number of entries that may be read.
     #[inline(always)]
     pub(super) fn published(&self) -> u64 {
-        // Acquire: pairs with the release in `Producer::publish`; the entries are written.
+        // Acquire: pairs with the release in `BroadcastProducer::flush`; the entries are written.
         self.shared().published.0.load(Ordering::Acquire)
     }
 

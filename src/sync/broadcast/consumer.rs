@@ -231,7 +231,7 @@ impl<T> BroadcastConsumer<T> {
     #[inline(always)]
     fn give_back(&mut self) {
         let word = word(self.head, State::Gating);
-        // Release: pairs with the acquire in `Producer::slowest`; they were read.
+        // Release: pairs with the acquire in `BroadcastProducer::slowest`; they were read.
         self.word().store(word, Ordering::Release);
     }
 
@@ -267,7 +267,7 @@ impl<T> BroadcastConsumer<T> {
 /// Lets the producer go on without it.
 impl<T> Drop for BroadcastConsumer<T> {
     fn drop(&mut self) {
-        // Release: pairs with the acquire in `Producer::slowest`; what it read, it has read.
+        // Release: pairs with the acquire in `BroadcastProducer::slowest`; what it read, it has read.
         self.word().store(ABSENT, Ordering::Release);
     }
 }

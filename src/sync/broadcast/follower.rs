@@ -9,8 +9,13 @@ use super::block::{ABSENT, End, State, sequence, word};
 use crate::raw::atomic::{AtomicU64, Ordering};
 
 /// A reader of a [`BroadcastRing`](super::BroadcastRing) for which the producer does not wait, from
-/// [`BroadcastReaders::follow`](super::BroadcastReaders::follow). If it is too slow, entries are
-/// overwritten that it has not read, and it is told which.
+/// [`BroadcastReaders::follow`](super::BroadcastReaders::follow). If it is too slow, it misses entries,
+/// and is told which.
+///
+/// When the entry that it reads next is about to be overwritten, the producer moves it on, by an eighth
+/// of the ring more than necessary, so that not every push has to. If it is stopped in the middle of an
+/// entry for as long as the producer takes to write all others, it goes on at the newest. A claim that is
+/// dropped may have moved it too.
 ///
 /// A follower that is stopped at any instruction holds up nobody. It is `Send` and `Sync` if the values
 /// are `Send`.
@@ -52,7 +57,7 @@ unsafe impl<T: Send> Send for Follower<T> {}
 // SAFETY: by reference only its numbers are read.
 unsafe impl<T: Send> Sync for Follower<T> {}
 
-/// The error of a [`Follower`]: entries were overwritten that it had not read.
+/// The error of a [`Follower`]: entries that it does not get, because it was too slow.
 ///
 /// The next call continues after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,10 +71,7 @@ pub struct MissedError {
 impl fmt::Display for MissedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let MissedError { first, count } = self;
-        write!(
-            f,
-            "{count} entries from {first} on were overwritten before they were read"
-        )
+        write!(f, "{count} entries from {first} on were missed")
     }
 }
 
@@ -80,8 +82,7 @@ impl<T: Copy> Follower<T> {
     ///
     /// # Errors
     ///
-    /// Returns an error, once, if entries were overwritten before they were read. The next call
-    /// continues after them.
+    /// Returns an error, once, if it was too slow for some entries. The next call continues after them.
     #[inline]
     #[doc(alias("recv", "read", "next"))]
     pub fn pop(&mut self) -> Result<Option<T>, MissedError> {
@@ -227,7 +228,7 @@ impl<T> Follower<T> {
             word(self.head + 1, State::Idle),
         );
         self.head += 1;
-        // Release: pairs with the acquire in `Producer::move_on`: the cell was read. Relaxed if it
+        // Release: pairs with the acquire in `BroadcastProducer::move_on`: the cell was read. Relaxed if it
         // fails: then the word is written again in `begin_anew`.
         let ended =
             (self.word()).compare_exchange(reading, next, Ordering::Release, Ordering::Relaxed);
@@ -244,7 +245,7 @@ impl<T> Follower<T> {
     fn begin_anew(&mut self) -> Result<(), MissedError> {
         self.is_lapped = false;
         let written = word(self.end.published(), State::Idle);
-        // Release: pairs with the acquire in `Producer::choose` and `move_on`: the cell was read. No one
+        // Release: pairs with the acquire in `BroadcastProducer::choose` and `move_on`: the cell was read. No one
         // else writes a word that is lapped (`own-words`).
         self.word().store(written, Ordering::Release);
         let at = self.end.begin(self.number, written);
@@ -255,10 +256,10 @@ impl<T> Follower<T> {
     }
 
     #[cold]
-    fn continue_at(&mut self, sequence: u64) -> MissedError {
+    fn continue_at(&mut self, at: u64) -> MissedError {
         let first = self.head;
-        let count = sequence - first;
-        self.head = sequence;
+        let count = at - first;
+        self.head = at;
         self.missed += count;
         MissedError { first, count }
     }
@@ -290,7 +291,7 @@ impl<T> Follower<T> {
 
 impl<T> Drop for Follower<T> {
     fn drop(&mut self) {
-        // Release: pairs with the acquire in `Producer::choose` and `move_on`: what it read, it has read.
+        // Release: pairs with the acquire in `BroadcastProducer::choose` and `move_on`: what it read, it has read.
         self.word().store(ABSENT, Ordering::Release);
     }
 }

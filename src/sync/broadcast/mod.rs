@@ -35,10 +35,11 @@ use crate::raw::report::Report;
 /// * A [`BroadcastConsumer`] *gates* the producer: no entry is overwritten before it was read. If one is
 ///   slow, pushes are refused; if one hangs, all are.
 /// * A [`Follower`] does not. If it is slow, entries are overwritten, and it is told exactly which it
-///   has missed.
+///   does not get.
 ///
 /// Every entry has a *sequence*, the number of entries before it. Nothing is locked, and no operation
-/// waits for another thread, unless its name says so.
+/// waits for another thread, unless its name says so. A consumer gates from the moment at which it begins
+/// to join.
 ///
 /// # Memory
 ///

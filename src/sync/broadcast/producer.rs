@@ -47,7 +47,7 @@ pub struct BroadcastProducer<T> {
     /// Up to this sequence no consumer is in the way. It only grows.
     gate: u64,
     /// The number of lapped followers, as far as is known, and of spares that places have.
-    odd: usize,
+    apart: usize,
     /// The sequence after the last entry for which a cell was chosen.
     chosen: u64,
     /// How often the ring was full.
@@ -118,7 +118,7 @@ impl<T: Copy> BroadcastProducer<T> {
     fn write(&mut self, sequence: u64, value: T) {
         debug_assert!(sequence < self.limit, "readers-in-front");
         let place = self.end.place(sequence);
-        let cell = if self.odd == 0 {
+        let cell = if self.apart == 0 {
             place
         } else {
             self.choose(sequence)
@@ -206,7 +206,7 @@ impl<T> BroadcastProducer<T> {
             published: 0,
             limit: capacity,
             gate: capacity,
-            odd: 0,
+            apart: 0,
             chosen: 0,
             refusals: 0,
             values: PhantomData,
@@ -295,7 +295,8 @@ impl<T> BroadcastProducer<T> {
         let capacity = self.end.sizes.capacity as u64;
         let number = self.end.sizes.consumers + follower;
         // Acquire, here and below: pairs with the release with which a follower writes its word, as for
-        // consumers. Release is not needed: what a follower reads next was published.
+        // consumers. Release is not needed: what a follower reads next was published, and where it begins
+        // anew the fence in `begin` orders what it reads (`lapped-begins`).
         let mut seen = self.end.words()[number].0.load(Ordering::Acquire);
         loop {
             // A lapped one begins anew, like one that joins.
@@ -324,7 +325,7 @@ impl<T> BroadcastProducer<T> {
                     let was_lapped = core::mem::replace(&mut noted.lapped, moved) != 0;
                     noted.cell = cell;
                     // If it was noted as lapped, it has continued since, and read that cell.
-                    self.odd += usize::from(!was_lapped);
+                    self.apart += usize::from(!was_lapped);
                     return None;
                 }
                 Ok(_) => seen = moved,
@@ -338,7 +339,8 @@ impl<T> BroadcastProducer<T> {
     #[cold]
     #[inline(never)]
     fn choose(&mut self, entry: u64) -> usize {
-        // Entries from here on were written for a claim that was dropped.
+        // Entries from here on were written for a claim that was dropped. (A number that is too small means
+        // that cells were not chosen since, and that each place has its own.)
         for dropped in entry..self.chosen {
             self.set_cell(self.end.place(dropped), self.end.place(dropped));
         }
@@ -360,7 +362,7 @@ impl<T> BroadcastProducer<T> {
                 noted.begins = published;
             } else if noted.lapped != 0 {
                 noted.lapped = 0;
-                self.odd -= 1;
+                self.apart -= 1;
             }
         }
         let place = self.end.place(entry);
@@ -392,7 +394,11 @@ impl<T> BroadcastProducer<T> {
                 continue;
             };
             self.noted()[spare / SPARES].taken[spare % SPARES] = is_taken;
-            self.odd = if is_taken { self.odd + 1 } else { self.odd - 1 };
+            self.apart = if is_taken {
+                self.apart + 1
+            } else {
+                self.apart - 1
+            };
         }
         // Relaxed: see `published-entries`.
         self.end.table()[place].store(cell as u32, Ordering::Relaxed);

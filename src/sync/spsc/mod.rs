@@ -32,7 +32,7 @@ use crate::raw::report::Report;
 ///
 /// All memory is one block, which is allocated and touched at construction, and freed with the last
 /// of the two ends. A byte entry has room for `max_len` bytes, rounded up to a multiple of 16, and 16
-/// bytes for its length; bytes begin at a multiple of 16. A value takes its own size. The ring is
+/// bytes for its length; bytes begin at a multiple of 16. A value takes its own size, and at least a byte. The ring is
 /// `Send` and `Sync`, if the values are `Send`.
 ///
 /// # Examples

@@ -262,11 +262,15 @@ impl<T> BroadcastProducer<T> {
             return true;
         }
         // Consumers free no place of an entry that they do not find. Only now: a batch that has room is
-        // found as a whole.
-        self.flush();
-        let has_room = self.make_room(self.tail);
-        self.refusals += u64::from(!has_room);
-        has_room
+        // found as a whole. And only if there is one: a store would take the line from the readers.
+        if self.tail != self.published {
+            self.flush();
+            if self.make_room(self.tail) {
+                return true;
+            }
+        }
+        self.refusals += 1;
+        false
     }
 
     /// Looks at the words of the readers, and moves followers on that are in the way of this entry.

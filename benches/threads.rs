@@ -20,7 +20,7 @@ use crossings::stores::{
     Indices, Jemalloc, Locked, Malloc, Mimalloc, Plurality, Sends, Sharded, Shared, Unshared, Word,
 };
 use crossings::values::{
-    Broadcast, Disruptor, Followed, there_and_back, three_readers, values, values_alone,
+    self, Broadcast, Disruptor, Followed, Ring, there_and_back, three_readers, values, values_alone,
 };
 use flatslab::sync::SharedRing;
 use flatslab_benches::prelude::*;
@@ -112,9 +112,7 @@ fn of_frames<const BYTES: usize>() -> Vec<Case> {
 
 /// Values from one thread to another, through rings.
 fn of_rings<V: Payload + Send + Sync>() -> Vec<Case> {
-    use crossings::values::{
-        Broadcast, Disruptor, Followed, there_and_back, three_readers, values, values_alone,
-    };
+    use self::values::{Rtrb, Spsc};
     macro_rules! rings {
         ($turn:ident[$($more:tt)*]) => {
             entries_of!(Ring<V>, $turn[V, $($more)*]: Broadcast, Spsc, Rtrb, Disruptor)

@@ -162,8 +162,8 @@ fn read(buffer: &Buffer) -> u64 {
 pub(crate) fn recycled<P: Pooled, const IN_TURNS: bool>(setting: Setting) -> Turn {
     let pace = Pace::of(IN_TURNS);
     let (batches, batch) = pace.batches(&setting, BUFFERS / 2);
-    let queue = ArrayQueue::new(BUFFERS / 2);
     let pool = P::new();
+    let queue = ArrayQueue::new(BUFFERS / 2);
     let sender = || {
         |number: usize| {
             let mut taken = None;
@@ -184,13 +184,14 @@ pub(crate) fn recycled<P: Pooled, const IN_TURNS: bool>(setting: Setting) -> Tur
         }
     };
     let taker = || {
-        || {
+        |_| {
             let mut got = None;
             wait_until(|| {
                 got = queue.pop();
                 got.is_some()
             });
-            read(got.expect("it was sent").buffer())
+            let mut guard = got.expect("it was sent");
+            (1, read(guard.buffer()))
         }
     };
     let (ticks, sum) = between((batches, batch, pace), sender, taker);

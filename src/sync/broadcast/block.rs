@@ -74,12 +74,22 @@ use crate::raw::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use crate::raw::memory::Block;
 use crate::raw::report::Report;
 use crate::raw::source::Source;
+use crate::raw::this_thread;
+use crate::raw::touch::prefetch_to_write;
 #[cfg(feature = "std")]
 use crate::sync::sleepers::Sleepers;
 
 /// On a line of its own, together with the line that processors load with it.
 #[repr(align(128))]
 pub(super) struct Line(pub(super) AtomicU64);
+
+/// The word of a reader, on a line of its own.
+#[repr(align(128))]
+pub(super) struct Word {
+    pub(super) at: AtomicU64,
+    /// The number of the thread that reads, or read last; 0 if it is not known.
+    pub(super) thread: AtomicUsize,
+}
 
 /// The word of no reader.
 pub(super) const ABSENT: u64 = u64::MAX;
@@ -160,7 +170,7 @@ pub(super) struct Sizes {
 /// A share in a ring.
 pub(super) struct End {
     shared: NonNull<Shared>,
-    words: NonNull<Line>,
+    words: NonNull<Word>,
     table: NonNull<AtomicU32>,
     noted: NonNull<Noted>,
     cells: NonNull<u8>,
@@ -168,6 +178,18 @@ pub(super) struct End {
     /// How readers wait.
     #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "there is one way"))]
     pub(super) wait: Wait,
+}
+
+impl Word {
+    /// Notes which thread reads: a hint for the producer.
+    #[inline(always)]
+    pub(super) fn note_thread(&self) {
+        let thread = this_thread::number();
+        // Relaxed, both: a hint. Seldom written: the producer reads the line.
+        if self.thread.load(Ordering::Relaxed) != thread {
+            self.thread.store(thread, Ordering::Relaxed);
+        }
+    }
 }
 
 impl End {
@@ -191,7 +213,7 @@ impl End {
         };
         let parts = || {
             let layout = Layout::new::<Shared>();
-            let (layout, words) = layout.extend(Layout::array::<Line>(readers).ok()?).ok()?;
+            let (layout, words) = layout.extend(Layout::array::<Word>(readers).ok()?).ok()?;
             let (layout, table) = layout
                 .extend(Layout::array::<AtomicU32>(table).ok()?)
                 .ok()?;
@@ -220,7 +242,10 @@ impl End {
                 wait,
             };
             for number in 0..readers {
-                end.words.add(number).write(Line(AtomicU64::new(ABSENT)));
+                end.words.add(number).write(Word {
+                    at: AtomicU64::new(ABSENT),
+                    thread: AtomicUsize::new(0),
+                });
             }
             for number in 0..table {
                 end.table.add(number).write(AtomicU32::new(number as u32));
@@ -266,7 +291,7 @@ impl End {
 
     /// The words: first those of consumers, then those of followers.
     #[inline(always)]
-    pub(super) fn words(&self) -> &[Line] {
+    pub(super) fn words(&self) -> &[Word] {
         let readers = self.sizes.consumers + self.sizes.followers;
         // SAFETY: so many were written when the block was made, which stays as long as this
         // (`block-of-owners`).
@@ -279,9 +304,9 @@ impl End {
     ///
     /// There is a reader of this number.
     #[inline(always)]
-    pub(super) unsafe fn word(&self, number: usize) -> &AtomicU64 {
+    pub(super) unsafe fn word(&self, number: usize) -> &Word {
         // SAFETY: a reader's number is below that of words (precondition), which stay (see `words`).
-        unsafe { &self.words.add(number).as_ref().0 }
+        unsafe { self.words.add(number).as_ref() }
     }
 
     /// The number of readers of a kind.
@@ -293,7 +318,7 @@ impl End {
             followers
         };
         // Relaxed: nothing is read by it.
-        let words = words.iter().map(|word| word.0.load(Ordering::Relaxed));
+        let words = words.iter().map(|word| word.at.load(Ordering::Relaxed));
         words.filter(|word| *word != ABSENT).count()
     }
 
@@ -336,13 +361,14 @@ impl End {
             let first = word(self.published(), state);
             // Relaxed: the fence in `begin` makes this read acquire the end of the reader before, and what
             // acquires this exchange, or the one in `begin`, acquires the release that they follow.
-            let taken = self.words()[number].0.compare_exchange(
+            let taken = self.words()[number].at.compare_exchange(
                 ABSENT,
                 first,
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             );
             if taken.is_ok() {
+                self.words()[number].note_thread();
                 return Some((number, self.begin(number, first)));
             }
         }
@@ -359,7 +385,7 @@ impl End {
         let begins = word(first, state(written));
         // It fails if the producer has moved the follower on, which then begins there. Relaxed: see
         // `join`; entries are read after their publication is acquired.
-        let begun = self.words()[number].0.compare_exchange(
+        let begun = self.words()[number].at.compare_exchange(
             written,
             begins,
             Ordering::Relaxed,
@@ -441,6 +467,20 @@ impl End {
         self.shared().witnesses[cell].with_mut(|_| ());
         // SAFETY: there is such a cell, which no one else uses (preconditions).
         unsafe { self.cells.cast::<T>().add(cell).write(value) };
+    }
+
+    /// Prefetches the line of an entry that is written soon, for writing: a reader has it. Once for all
+    /// entries of a line.
+    #[inline(always)]
+    pub(super) fn prefetch<T>(&self, sequence: u64) {
+        let start = self
+            .cells
+            .cast::<T>()
+            .as_ptr()
+            .wrapping_add(self.place(sequence));
+        // SAFETY: an address in the block is not null.
+        let start = unsafe { NonNull::new_unchecked(start) };
+        prefetch_to_write(start.cast(), size_of::<T>());
     }
 
     pub(super) fn is_closed(&self) -> bool {

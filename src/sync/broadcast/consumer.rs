@@ -212,7 +212,7 @@ impl<T> BroadcastConsumer<T> {
     #[inline(always)]
     fn word(&self) -> &AtomicU64 {
         // SAFETY: the number of this reader.
-        unsafe { self.end.word(self.number) }
+        unsafe { &self.end.word(self.number).at }
     }
 
     /// Reads how many entries are published; returns whether there is one to read.
@@ -223,6 +223,8 @@ impl<T> BroadcastConsumer<T> {
             // A batch was forgotten.
             self.give_back();
         }
+        // SAFETY: the number of this reader.
+        unsafe { self.end.word(self.number).note_thread() };
         self.published = self.end.published();
         self.head != self.published
     }

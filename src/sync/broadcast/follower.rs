@@ -185,7 +185,7 @@ impl<T> Follower<T> {
     #[inline(always)]
     pub(super) fn word(&self) -> &AtomicU64 {
         // SAFETY: the number of this reader.
-        unsafe { self.end.word(self.number) }
+        unsafe { &self.end.word(self.number).at }
     }
 
     /// Starts to read the next entry, if there is one. Returns the number of its cell, to which no one

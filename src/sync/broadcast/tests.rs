@@ -94,7 +94,7 @@ fn each_of_several_followers_keeps_its_entry() {
 /// Takes a word as `End::join` does on a thread that has read long ago that nothing is published.
 fn takes_late(readers: &BroadcastReaders<u64>, number: usize, state: State) -> u64 {
     let written = word(0, state);
-    let its_word = &readers.end.words()[number].0;
+    let its_word = &readers.end.words()[number].at;
     let taken = its_word.compare_exchange(ABSENT, written, Ordering::Acquire, Ordering::Relaxed);
     assert_eq!(taken, Ok(ABSENT));
     written

@@ -261,10 +261,17 @@ impl<E: ?Sized> Producer<E> {
     fn prefetch(&self, len: usize) {
         let len = len.min(AHEAD * LINE);
         let ahead = AHEAD >> (len / LINE + 1).ilog2();
-        if self.is_apart && ahead < self.end.between(self.tail, self.limit) {
+        if self.is_apart_from(ahead) {
             let place = self.end.place(self.end.ahead(self.tail, ahead));
             place.prefetch_to_write(len);
         }
+    }
+
+    /// Whether the consumer is on another thread, and not at the place that is so far ahead, as far as is
+    /// known.
+    #[inline(always)]
+    pub(super) fn is_apart_from(&self, ahead: usize) -> bool {
+        self.is_apart && ahead < self.end.between(self.tail, self.limit)
     }
 
     /// Returns the number of places that are taken: by entries, including deferred ones, and by a

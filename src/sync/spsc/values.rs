@@ -6,6 +6,10 @@ use core::marker::PhantomData;
 
 use super::{Consumer, Producer};
 use crate::error::FullError;
+use crate::raw::touch::{LINE, prefetch_to_write};
+
+/// Lines that are prefetched ahead of the producer.
+const AHEAD: usize = 4;
 
 /// The mark of a [`SpscRing`](super::SpscRing) whose entries are values of a `Copy` type, and of its
 /// ends.
@@ -80,7 +84,22 @@ impl<T: Copy> Producer<Values<T>> {
         // SAFETY: a ring of values of `T`; the place is the producer's (`places-of-ends`).
         unsafe { self.end.value(self.tail).write(value) };
         self.tail = self.end.after(self.tail);
+        self.prefetch_value();
         Ok(())
+    }
+
+    /// Prefetches a place that is written soon, as entries of bytes do, once for all places of a line. With
+    /// both ends at work, values take .5 to .8 of the time that they take without it
+    /// (benches/ATTEMPTS.md, "Rings of values").
+    #[inline(always)]
+    fn prefetch_value(&self) {
+        let in_line = (LINE / size_of::<T>().max(1)).max(1);
+        if self.is_apart_from(AHEAD * in_line) && self.tail % in_line == 0 {
+            let ahead = self.end.ahead(self.tail, AHEAD * in_line);
+            // SAFETY: a ring of values of `T`.
+            let place = unsafe { self.end.value::<T>(ahead) };
+            prefetch_to_write(place.cast(), size_of::<T>());
+        }
     }
 }
 

@@ -258,7 +258,7 @@ impl<P> fmt::Debug for PoolBoxOps<P> {
 
 // SAFETY: a pointer from `into_raw` stays valid until `from_raw`, because the box gave up its cell
 // without freeing it (`cell-owner`), and the pool is borrowed for `'p`, a lifetime that the
-// collection has too: it is neither dropped nor reset meanwhile. The pointer has the provenance of
+// collection has too: it is neither dropped nor reset until then. The pointer has the provenance of
 // the pool's memory. `from_raw` returns that box, whichever operations of this type gave it up.
 unsafe impl<'p, T> PointerOps for PoolBoxOps<PoolBox<'p, T>> {
     type Value = T;

@@ -652,7 +652,7 @@ impl RecordBlocks {
     }
 
     /// Allocates more records of a class, as many as it has, unless an allocator that runs
-    /// meanwhile has done so. For the first chunk it allocates one.
+    /// has done so in between. For the first chunk it allocates one.
     ///
     /// # Errors
     ///

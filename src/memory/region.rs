@@ -336,8 +336,8 @@ impl Parts {
 
 // SAFETY: by `free-parts` what is taken is in the block, and in no other allocation until it is
 // released. Its start is aligned by its address. The block is a block of another source, which does
-// not include the last byte of the address space, and lives as long as the region, which whoever has
-// memory of it keeps. `release` calls no user code and does not panic.
+// not include the last byte of the address space, and lives as long as the region, which stays as
+// long as memory of it is in use. `release` calls no user code and does not panic.
 unsafe impl MemorySource for Region {
     fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         let base = self.start().addr().get();

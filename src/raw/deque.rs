@@ -33,7 +33,7 @@ pub(crate) struct Deque<T: Copy> {
 
 // SAFETY: it owns its block, which only functions that take `&mut self` write to.
 unsafe impl<T: Copy + Send> Send for Deque<T> {}
-// SAFETY: a shared reference only reads records and fields, which nothing writes to meanwhile.
+// SAFETY: a shared reference only reads records and fields, which nothing writes to while it lives.
 unsafe impl<T: Copy + Sync> Sync for Deque<T> {}
 
 impl<T: Copy> Deque<T> {

@@ -275,7 +275,7 @@ fn next_retired<T, M: Memory>(cells: Cells<'_, T, M>, list: Word) -> Option<(u32
 fn drop_taken<T, M: Memory>(cells: Cells<'_, T, M>, retired: &Retired, most: usize) -> usize {
     let header = cells.header();
     let mut dropped = drop_up_to(cells, most);
-    // Taken once: values that destructors or other threads retire meanwhile wait for the next call.
+    // Taken once: values that destructors or other threads retire during this call wait for the next.
     if dropped < most && header.taken_retired().is_empty() {
         header.keep_taken_retired(retired.take());
         dropped += drop_up_to(cells, most - dropped);

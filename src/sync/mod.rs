@@ -51,7 +51,7 @@
 //! | you have | use |
 //! |---|---|
 //! | readers that need every entry: a journal, a drop copy | a [`BroadcastConsumer`] each; a push is refused while one is a whole ring behind |
-//! | readers that may miss entries, but must know it: a market data feed | a [`Follower`] each, of the same ring; it is told which entries it missed, and holds up nobody |
+//! | readers that may miss entries, but must know it: a market data feed | a [`Follower`] each, of the same ring; it is told which entries it missed, and does not hold up the producer |
 //! | bytes of different lengths | a ring of [atomic](crate::bytes::Atomic) [`Buf`](crate::bytes::Buf)s for each reader: the bytes are copied once, and each ring gets a clone; see below |
 //! | readers that only need the last state | a [`SharedSlab`] or a lock with the state, and no queue |
 //! | readers in other processes, or a history that each of them reads at its own pace | a log or a message broker: out of the crate's scope |

@@ -53,7 +53,7 @@ in_each_home! {
             list.push_back(insert(&home, item(number, &drops)));
             pointers.push(list.back().get_ptr().unwrap());
         }
-        // References meanwhile, of this value and others.
+        // References at the same time, of this value and others.
         assert_eq!(list.iter().map(|item| item.number).sum::<u64>(), 3);
         // SAFETY: the value is in the list.
         let removed = unsafe { list.cursor_mut_from_ptr(pointers[1].as_ptr()) }.remove();

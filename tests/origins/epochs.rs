@@ -31,7 +31,7 @@ fn a_domain_is_entered_and_left_any_number_of_times() {
         keys.push(key.unwrap());
         assert_eq!(slab.current(), ring, "left");
     }
-    // What is inserted meanwhile belongs to the ring.
+    // What is inserted now belongs to the ring.
     let other = slab.insert(99);
     assert_eq!(slab.epoch_of(other), Some(ring));
     assert!(keys.iter().all(|key| slab.epoch_of(*key) == Some(request)));

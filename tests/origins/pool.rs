@@ -63,7 +63,7 @@ fn on_the_heap_with_nothing_beside_the_cells() {
     let mut storage = PoolStorage::<Order, CELLS>::boxed();
     assert!(size_of_val(&*storage) - CELLS * 64 <= 256);
     use_all(&Pool::in_storage(&mut storage));
-    // Freed with its owner; the next pool in it begins anew.
+    // Freed with its owner; the next pool in it starts at its beginning.
     use_all(&Pool::in_storage(&mut storage));
 }
 

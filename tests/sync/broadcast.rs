@@ -11,7 +11,7 @@ use flatslab::sync::{
 };
 use flatslab::{BuildError, FullError};
 
-use crate::common::amount;
+use crate::common::{amount, panics};
 use crate::source::{Counted, Fault, with_fault};
 
 fn ring<T: Copy>(
@@ -166,6 +166,23 @@ fn a_batch_frees_what_it_yielded_even_if_it_is_forgotten() {
     assert_eq!(batch.next(), Some(4));
     forget(batch);
     assert_eq!((consumer.pop(), producer.free()), (None, 4));
+}
+
+/// The value that the closure had when it panicked was read.
+#[test]
+fn a_panic_in_the_middle_of_a_batch_frees_what_was_read() {
+    let (mut producer, readers) = ring(4, 1, 0);
+    let mut consumer = readers.join().unwrap();
+    for number in 0..4 {
+        producer.push(number).unwrap();
+    }
+    assert!(panics(|| {
+        consumer
+            .batch()
+            .for_each(|number| assert!(number < 2, "on purpose"));
+    }));
+    assert_eq!((producer.free(), consumer.sequence()), (3, 3));
+    assert_eq!((consumer.pop(), producer.free()), (Some(3), 4));
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::thread;
 use flatslab::sync::{Batch, Consumer, Producer, SpscRing, Values};
 use flatslab::{BuildError, FullError};
 
-use crate::common::amount;
 use crate::common::random::{random, seed};
+use crate::common::{amount, panics};
 use crate::source::{Counted, Fault, with_fault};
 
 /// Odd in size and alignment, with bytes between its fields.
@@ -57,7 +57,7 @@ fn a_batch_frees_what_it_yielded_and_leaves_the_rest() {
         (4, Some(0), Some(1))
     );
     assert_eq!(format!("{batch:?}"), "Batch { len: 2 }");
-    // Nothing is free before the end of the batch, and what is pushed meanwhile is not in it.
+    // Nothing is free before the end of the batch, and what is pushed before that is not in it.
     assert!(producer.push(4).is_err());
     drop(batch);
     producer.push(4).unwrap();
@@ -90,6 +90,23 @@ fn the_places_of_a_forgotten_batch_are_freed_later() {
     forget(batch);
     assert_eq!(consumer.pop(), None);
     assert_eq!(producer.free(), 2);
+}
+
+#[test]
+fn a_panic_in_the_middle_of_a_batch_frees_what_was_read() {
+    let (mut producer, mut consumer) = SpscRing::of_values(4).split();
+    for number in 0..4 {
+        producer.push(number).unwrap();
+    }
+    assert!(panics(|| {
+        consumer
+            .batch()
+            .for_each(|number| assert!(number < 2, "on purpose"));
+    }));
+    assert_eq!(
+        (producer.free(), consumer.pop(), producer.free()),
+        (3, Some(3), 4)
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! A system that runs another program on the core for a while makes the command at hand longer
 //! by that while, up to 4 ms or more: on a machine of two cores that compiles something beside,
 //! some thirty commands of a pass, and each command above 100 µs but those that grow. The thread's
-//! own clock stands still meanwhile, so what it lacks beside the clock on the wall is the
+//! own clock stands still then, so what it lacks beside the clock on the wall is the
 //! system's, command by command, and is not counted. Growth is: pages are copied and faulted in
 //! on the thread's clock.
 //!

@@ -112,7 +112,7 @@ pub struct Timed {
     pub commands_per_second: u64,
     /// Of single commands, unless it was [`Pass::Throughput`].
     pub latency: Latency,
-    /// What the machine did meanwhile.
+    /// What the machine did at the same time.
     pub interruptions: Interruptions,
     /// At the end.
     tape: Tape,

@@ -84,7 +84,7 @@ impl Ring {
         self.writer().producer.flush();
         // SAFETY: there until `destroy` (R1).
         let ends = unsafe { &*self.ends };
-        // Release: whoever reads it finds the reports.
+        // Release: the thread that reads it finds the reports.
         ends.is_flushed.store(true, Ordering::Release);
     }
 }

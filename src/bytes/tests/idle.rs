@@ -17,7 +17,7 @@ fn expect_no_room<R: References>(core: &ArenaCore<R>, size: usize) {
     // SAFETY: on a list, so they are there.
     let room = |chunk: core::ptr::NonNull<Chunk<R>>| unsafe { chunk.as_ref() }.room_for(size);
     assert!(idle().all(|chunk| room(chunk) == 0));
-    // SAFETY: on a list, so it is valid (`chunk-listed`); nothing is freed meanwhile.
+    // SAFETY: on a list, so it is valid (`chunk-listed`); nothing is freed here.
     let bytes: usize = idle().map(|chunk| unsafe { chunk.as_ref() }.bytes()).sum();
     let (of_one, of_none) = ArenaCore::<R>::bytes_of_one(size);
     assert!(core.bytes_left() + bytes < of_one + of_none);

@@ -726,7 +726,7 @@ mod models {
         }
 
         fn free(start: NonNull<u8>) -> usize {
-            // SAFETY: `build` leaked it from a box of this type, and whoever takes it frees it
+            // SAFETY: `build` leaked it from a box of this type, and the thread that takes it frees it
             // once.
             let block = unsafe { Box::from_raw(start.cast::<Built>().as_ptr()) };
             // SAFETY: the box is the only owner, so no thread writes to it any more; loom checks

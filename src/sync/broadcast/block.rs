@@ -23,7 +23,7 @@
 //!   follower continues at `p` or later (`lapped-begins`). So it is lapped again by an entry after `e`
 //!   (which was below `p` + capacity), and only once more than `p` entries are published, so that `e` is
 //!   published too. After that it continues behind `e`, and the lap after that is by an entry more than a
-//!   capacity after `e`: that place was written again meanwhile, to its own cell.
+//!   capacity after `e`: that place was written again before, to its own cell.
 //! * So no more than two spares are in use for a follower, and one is free for one that is lapped.
 //! * An entry of a claim that was dropped is never published. Its place gives its spare up when a place is
 //!   chosen a cell for the next time.
@@ -277,7 +277,7 @@ impl End {
 
     /// Another share.
     pub(super) fn share(&self) -> Self {
-        // Relaxed: this share is an owner meanwhile. Each owner is the producer, the handle, or a reader
+        // Relaxed: this share stays an owner. Each owner is the producer, the handle, or a reader
         // that has a word or has just given it up, so there are far fewer than would overflow.
         self.shared().owners.fetch_add(1, Ordering::Relaxed);
         End { ..*self }

@@ -17,7 +17,7 @@ use crate::raw::atomic::{AtomicU64, Ordering};
 /// entry for as long as the producer takes to write all others, it goes on at the newest. A claim that is
 /// dropped may have moved it too.
 ///
-/// A follower that is stopped at any instruction holds up nobody. It is `Send` and `Sync` if the values
+/// A follower that is stopped at any instruction does not hold up the producer. It is `Send` and `Sync` if the values
 /// are `Send`.
 ///
 /// # Examples
@@ -193,7 +193,7 @@ impl<T> Follower<T> {
     #[inline(always)]
     pub(super) fn start(&mut self) -> Result<Option<usize>, MissedError> {
         if self.is_lapped {
-            self.begin_anew()?;
+            self.begin_again()?;
         }
         if self.head >= self.published {
             self.published = self.end.published();
@@ -229,7 +229,7 @@ impl<T> Follower<T> {
         );
         self.head += 1;
         // Release: pairs with the acquire in `BroadcastProducer::move_on`: the cell was read. Relaxed if it
-        // fails: then the word is written again in `begin_anew`.
+        // fails: then the word is written again in `begin_again`.
         let ended =
             (self.word()).compare_exchange(reading, next, Ordering::Release, Ordering::Relaxed);
         self.is_lapped = ended.is_err();
@@ -242,7 +242,7 @@ impl<T> Follower<T> {
     /// Returns which entries it has missed, if any.
     #[cold]
     #[inline(never)]
-    fn begin_anew(&mut self) -> Result<(), MissedError> {
+    fn begin_again(&mut self) -> Result<(), MissedError> {
         self.is_lapped = false;
         let written = word(self.end.published(), State::Idle);
         // Release: pairs with the acquire in `BroadcastProducer::choose` and `move_on`: the cell was read. No one

@@ -51,8 +51,9 @@ pub struct BroadcastProducer<T> {
     limit: u64,
     /// Up to this sequence no consumer is in the way. It only grows.
     gate: u64,
-    /// The number of lapped followers, as far as is known, and of spares that places have.
-    apart: usize,
+    /// The number of lapped followers, as far as is known, and of spares that places have. If it is 0,
+    /// each place has its own cell, which no follower reads.
+    exceptions: usize,
     /// The sequence after the last entry for which a cell was chosen.
     chosen: u64,
     /// How often the ring was full.
@@ -125,7 +126,7 @@ impl<T: Copy> BroadcastProducer<T> {
     fn write(&mut self, sequence: u64, value: T) {
         debug_assert!(sequence < self.limit, "readers-in-front");
         let place = self.end.place(sequence);
-        let cell = if self.apart == 0 {
+        let cell = if self.exceptions == 0 {
             place
         } else {
             self.choose(sequence)
@@ -227,7 +228,7 @@ impl<T> BroadcastProducer<T> {
             published: 0,
             limit: capacity,
             gate: capacity,
-            apart: 0,
+            exceptions: 0,
             chosen: 0,
             refusals: 0,
             is_apart: true,
@@ -326,10 +327,10 @@ impl<T> BroadcastProducer<T> {
         let number = self.end.sizes.consumers + follower;
         // Acquire, here and below: pairs with the release with which a follower writes its word, as for
         // consumers. Release is not needed: what a follower reads next was published, and where it begins
-        // anew the fence in `begin` orders what it reads (`lapped-begins`).
+        // again the fence in `begin` orders what it reads (`lapped-begins`).
         let mut seen = self.end.words()[number].at.load(Ordering::Acquire);
         loop {
-            // A lapped one begins anew, like one that joins.
+            // A lapped one begins again, like one that joins.
             if seen == ABSENT || state(seen) == State::Lapped {
                 return None;
             }
@@ -355,7 +356,7 @@ impl<T> BroadcastProducer<T> {
                     let was_lapped = core::mem::replace(&mut noted.lapped, moved) != 0;
                     noted.cell = cell;
                     // If it was noted as lapped, it has continued since, and read that cell.
-                    self.apart += usize::from(!was_lapped);
+                    self.exceptions += usize::from(!was_lapped);
                     return None;
                 }
                 Ok(_) => seen = moved,
@@ -392,7 +393,7 @@ impl<T> BroadcastProducer<T> {
                 noted.begins = published;
             } else if noted.lapped != 0 {
                 noted.lapped = 0;
-                self.apart -= 1;
+                self.exceptions -= 1;
             }
         }
         let place = self.end.place(entry);
@@ -424,10 +425,10 @@ impl<T> BroadcastProducer<T> {
                 continue;
             };
             self.noted()[spare / SPARES].taken[spare % SPARES] = is_taken;
-            self.apart = if is_taken {
-                self.apart + 1
+            self.exceptions = if is_taken {
+                self.exceptions + 1
             } else {
-                self.apart - 1
+                self.exceptions - 1
             };
         }
         // Relaxed: see `published-entries`.

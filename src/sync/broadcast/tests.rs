@@ -208,7 +208,7 @@ impl World {
             1 => {
                 let was_full = self.free() == 0;
                 if was_full {
-                    // It publishes, and finds room if nobody but itself was in the way.
+                    // It publishes, and finds room if no consumer was in the way.
                     self.published = number;
                 }
                 let is_full = self.free() == 0;

@@ -296,7 +296,7 @@ impl FreeMap {
     /// Takes a free cell; one locked operation if there is a spare, or the hint is right.
     /// Everything that the [giver](Self::give) of the cell did before happens before.
     ///
-    /// `None` means that all cells were taken at one moment of the call; if meanwhile more threads
+    /// `None` means that all cells were taken at one moment of the call; if more threads
     /// closed words than there are homes, and there are several words, that each cell was at some
     /// moment.
     #[inline(always)]

@@ -2,7 +2,7 @@
 //!
 //! Each cell is a value and a word, on cache lines of their own. The word says whether the cell is
 //! *empty*, has an *idle* value, or is *taken*. A thread takes a cell by a compare-exchange, the
-//! only locked operation of its way. It gives the cell back by a store, because nobody else writes
+//! only locked operation of its way. It gives the cell back by a store, because no other thread writes
 //! to the word of a taken cell.
 //!
 //! | file | what |

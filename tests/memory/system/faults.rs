@@ -336,7 +336,7 @@ fn a_small_slab_touches_about_as_much_as_it_has() {
     }
 }
 
-/// Whoever has a bound has its memory.
+/// A container with a bound has its memory.
 #[test]
 fn a_bounded_key_slab_and_its_clone_never_fault() {
     fn of_a_fill(mut slab: BoundedKeySlab<Order>) -> i64 {

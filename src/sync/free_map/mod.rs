@@ -1,91 +1,72 @@
 //! `FreeMap`: the free cells of a container that threads share, as a bitmap.
 //!
-//! One bit a cell. The compare-exchange that clears a cell's bit is the claim. There is no head of
-//! a list whose value could recur with another content, so there is no tag that could wrap, and no
-//! second operation that makes the claim exact. Taking and giving are one locked operation each; a
-//! LIFO of tagged indices needs one for each too, and one more for the claim.
+//! One bit a cell, in *words* of 64. Above the words there is a tree of *summaries*, with a bit for
+//! each word (or summary) below, up to one at the top. A word whose bit is set there is *listed*.
+//! Each thread has a *home* ([`home`]), which keeps it away from the others: a *spare*, which has
+//! room for one cell, a *hint* to the word in which it found or gave a cell last, and the word from
+//! which on it searches. There is no head of a list whose value could recur with another content.
 //!
-//! # Homes
+//! # A cell
 //!
-//! Each thread has a *home*, which is on a line of its own. It says from which word on the thread
-//! searches, so that threads take their cells from different lines. It has a *hint*, the word in
-//! which a thread of that home gave or found a cell last. The next cell is taken from that word,
-//! the lowest first, so that cells are used again while they are in the cache. A wrong hint costs a
-//! look at an empty word.
+//! ```text
+//!               give: put                   take: claim
+//!   IN A SPARE <─────────── OF A THREAD <──────────────── IN ITS WORD
+//!              ───────────>             ────────────────>
+//!               take: take              give: give_to_word
+//! ```
 //!
-//! It also has a *spare*: room for one cell whose bit is not set. A cell is given there if the
-//! spare is empty, and a thread takes from the spare of its home first. In a map that is nearly
-//! full, each bit that is set lists its word and each bit that is cleared unlists it. A thread that
-//! gives one cell and takes one changes neither, wherever the cells are. Without spares that took
-//! five more locked operations.
+//! Each arrow is one read-modify-write, of the spare or of the word. The giver's releases and the
+//! taker's acquires, so what a thread did with a cell happens before what the next one does. The
+//! taker's releases too: who sees that a cell was taken sees what that thread gave before.
 //!
-//! # Summaries
+//! # A word, and the bit above that lists it
 //!
-//! When the spare and the word of the hint are empty, a search looks for a word with a bit. Above
-//! the words there is a tree of summaries, with a bit for each word (or summary) below, up to one
-//! word at the top. The giver of a cell sets the bits, and the taker of the last cell of a word
-//! clears ("closes") them. A word that is listed and empty was left so by a thread in the middle of
-//! an operation. A search closes it too, and does not wait for that thread.
+//! ```text
+//!                   no cell      give_to_word        a cell
+//!   not listed       EMPTY  ───────────────────────> HIDDEN
+//!                    │  ^   <──── claim (the last)    │  ^
+//!               list │  │ unlist                 list │  │ unlist
+//!                    v  │                             v  │
+//!   listed           VAIN   ───────────────────────> FOUND
+//!                           <──── claim (the last)
+//! ```
 //!
-//! The closer clears the bit and looks at the word *again*, by a read-modify-write, and sets the
-//! bit back if the word is not empty. The giver changes the word by a read-modify-write and looks
-//! at the summary's bit *afterwards*. The two changes of the word have an order. If the giver's
-//! comes first, the closer finds the cell's bit and sets the summary's back. If it comes second, it
-//! acquires what the closer's released, the cleared bit, so the giver sets it. The same holds for
-//! each level and the one above. It does not help to look whether the word was empty *before*:
-//! another giver may have been first, and be stopped before it lists the word.
+//! Any thread may take any arrow at any time. Who makes a word hidden, or listed in vain, goes on:
 //!
-//! Between the two steps of a closer a word with a bit may be unlisted for as long as that thread
-//! is stopped. So a closer notes its word in the record of a home before the first step, and
-//! strikes it out after the second. All that it hides is on the path from that word to the top. A
-//! search that finds nothing looks at the paths that are noted.
+//! * `give_to_word` looks at the bit above *after* its change of the word, and lists the word.
+//! * `claim` of the last cell *closes* the word: it unlists it, and then looks at the word *again*,
+//!   by a read-modify-write; if there is a cell, it lists the word. A search that meets a word that
+//!   is listed in vain closes it too, so it does not wait for the thread that owes that.
+//! * `list` looks at the word again: if its cell is gone, it closes the word.
 //!
-//! # When no cell is free
+//! Of the giver's change and the closer's second look, one is first. If it is the giver's, the look
+//! finds the cell. If it is the look, the giver acquires what the look released, the cleared bit,
+//! and lists the word. (A look *before* unlisting is no help: another giver may have been first, and
+//! be stopped before it lists the word.) The same holds for a summary, whose bits are its cells, and
+//! the one above: who sets its first bit lists it, who clears its last one closes it.
 //!
-//! A search reads the notes and the spares before it begins, and again at the end. It reports that
-//! no cell is free only if neither changed. A note counts the closings and a spare the cells that
-//! were taken from it, so one that is unchanged and empty was empty all the time. Otherwise a free cell
-//! could move from a spare, which the search has not looked at yet, to a word behind its back, and
-//! threads that have a cell each could be refused.
+//! A closer may be stopped between its two steps. So it *notes* the word ([`note`]) before the
+//! first one, and strikes it out after the second: what it hides is on the path from there to the
+//! top. If all notes are in use, the word stays listed in vain.
 //!
-//! If no closing was noted, no cell was free when the search read the top. If one was noted, none
-//! was free when the search read the word of that closing: a cell in another word is listed by a
-//! bit of a summary on the path from there to the top, and that bit is not one that this closing
-//! clears.
+//! # That no cell is free
 //!
-//! Of several closings one may clear the bits that list the word to which a cell was moved, and the
-//! other one's word may be where it came from. A note counts each pass in which its closing clears
-//! bits, one on each level. So C closings can clear at most C L bits, on L levels, while the notes
-//! do not change. The search looks C L + 1 times: in one of these looks no bit was cleared, and no
-//! cell was free at its end. What it looks at it changes (to what it is), like the closer at its
-//! second look: a giver whose change comes later sees each bit that is cleared as cleared.
+//! A search reads the notes and the spares, looks from the top for a word, then along the paths
+//! that are noted, then into the spares, and begins anew if a note or a spare changed. A spare
+//! counts the cells taken from it and a note the passes of closings, so none that is unchanged had
+//! a cell that moved behind the search's back, or cleared a bit of which it does not know.
 //!
-//! The thread that moves a cell gives one first and takes another one afterwards. Each change by
-//! which a cell is taken releases, so a search that sees that the one was taken also sees where the
-//! other was given.
-//!
-//! # How long it takes
-//!
-//! With L levels of summaries (one for up to 2^12 cells, two to 2^18, three to 2^24, four) and
-//! H homes (one for 64 cells, up to 16):
-//!
-//! * to give: the spare; or a word, then L loads and at most L changes of summaries.
-//! * to take: the spare, the hint, then L loads. The taker of the last bit of a word closes the
-//!   word: at most 2 L + 1 changes.
-//! * to find that no cell is free: 1 load of the top, 4 H of the homes. For a closing under way,
-//!   L + 1 changes more; for C closings, C L + 1 times as many for each.
-//!
-//! An operation takes longer only if another thread was faster: it took the cell, gave one to a
-//! spare, or closed something. Each of those threads has completed an operation. There are as many
-//! notes as homes. If all are in use, a word may stay listed that is empty: a search that meets one
-//! reads all words, and between words, if there are several, a cell may move behind its back.
-//!
-//! # Tried
-//!
-//! * Tagged LIFOs in shards: four locked operations for an insertion and a removal, and a tag that
-//!   wraps. A prototype, without a search of other shards, was level or a sixth faster.
-//! * A tree for each of 16 shards: a search during a closing read capacity / 1024 words.
-//! * Closing only in searches: one of them then pays for all words of a map that is full.
+//! * Without a closing, no cell was free when it read the top: only a giver that has not returned
+//!   can have a hidden word.
+//! * With one, none was free when it looked at that closing's word: a cell in another one is listed
+//!   on the path from there to the top by a bit that this closing does not clear.
+//! * Of several, one may hide the word to which a cell moves from the other's word. A pass clears
+//!   one bit on each of L levels, so C closings whose notes do not change clear at most C L bits.
+//!   The search looks C L + 1 times: during one of the looks no bit was cleared. It looks along
+//!   paths as closers do, by changes that change nothing: a giver that comes later sees each bit as
+//!   cleared that was seen so.
+//! * With words that could not be noted, it reads all words: then each cell was taken at some
+//!   moment of the call, not all at one.
 //!
 //! # Invariants
 //!
@@ -99,20 +80,18 @@
 //!   on. They are atomics, except for fields that are written once, and are only reached through
 //!   shared references.
 
+mod home;
 #[cfg(all(test, loom))]
 mod models;
+mod note;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
 use core::alloc::Layout;
-#[cfg(all(feature = "std", not(all(test, loom))))]
-use core::cell::Cell;
 use core::ptr::NonNull;
 
 use crate::error::AllocError;
 use crate::key::MAX_SLOTS;
-#[cfg(all(feature = "std", not(all(test, loom))))]
-use crate::raw::atomic::Count;
 use crate::raw::atomic::Ordering;
 #[cfg(not(all(test, not(loom))))]
 use crate::raw::atomic::{AtomicU32, AtomicU64};
@@ -120,8 +99,12 @@ use crate::raw::memory::Block;
 use crate::raw::source::Source;
 #[cfg(all(test, not(loom)))]
 use crate::sync::counted::{AtomicU32, AtomicU64};
+use home::{APART, Home, Spare};
+pub(in crate::sync) use home::{MOST_HOMES, thread_number};
+use note::{NOTED_WORD, Note};
 
-/// The most levels of summaries: 2^30 cells are 2^24 words.
+/// The most levels of summaries: one lists 2^12 cells, two 2^18, three 2^24, four all that there can
+/// be.
 const MOST_LEVELS: usize = if cfg!(loom) { 24 } else { 4 };
 
 /// The cells of a word, by logarithm.
@@ -293,12 +276,15 @@ impl FreeMap {
         self.capacity.min(spares + bits)
     }
 
-    /// Takes a free cell; one locked operation if there is a spare, or the hint is right.
+    /// Takes a free cell; one locked operation if there is a spare, or the hint is right; otherwise
+    /// L loads more, on L levels, and if it was the last cell of a word at most 2 L + 1 changes.
     /// Everything that the [giver](Self::give) of the cell did before happens before.
     ///
     /// `None` means that all cells were taken at one moment of the call; if more threads
     /// closed words than there are homes, and there are several words, that each cell was at some
-    /// moment.
+    /// moment. That takes a load of the top and 4 of each home; for C closings under way, L + 1
+    /// changes for each of them, C L + 1 times if there are several. An operation takes longer only
+    /// if another thread completed one.
     #[inline(always)]
     pub(crate) fn take(&self) -> Option<usize> {
         self.take_from(self.home())
@@ -339,7 +325,7 @@ impl FreeMap {
     }
 
     /// Gives a cell back, and makes it likely that the caller's next one is the same; one locked
-    /// operation if the spare is empty, or the word is listed.
+    /// operation if the spare is empty, or the word is listed; otherwise at most L changes more.
     ///
     /// # Safety
     ///
@@ -501,11 +487,8 @@ impl FreeMap {
     fn find_on_path(&self, word: usize) -> Option<usize> {
         (0..=self.levels).find_map(|level| {
             let below = word >> (FAN * level);
-            // A second look, as in `close_noted`: a giver whose change comes later sees each bit as
-            // cleared that this search has seen so.
-            let bits = self.listed(level, below).fetch_or(0, Ordering::AcqRel);
             match level {
-                _ if bits == 0 => None,
+                _ if self.is_empty_now(level, below) => None,
                 0 => Some(word),
                 _ => self.descend(level - 1, below, word),
             }
@@ -559,22 +542,36 @@ impl FreeMap {
     fn close_noted(&self, word: usize) -> bool {
         let mut below = word;
         for level in 0..self.levels {
-            let summary = self.summary(level, below >> FAN);
-            // Release: pairs with the acquire of a giver whose change comes after the one below,
-            // and of a search, which sees the note then.
-            let bits = summary.fetch_and(!bit_of(below), Ordering::Release);
-            // The second look: a change that changes nothing, so that it has a place among
-            // the others. Release: as above. Acquire: as in `take_in`.
-            if self.listed(level, below).fetch_or(0, Ordering::AcqRel) != 0 {
+            let is_last = self.unlist(level, below);
+            if !self.is_empty_now(level, below) {
                 self.list_from(level, below);
                 return level != 0;
             }
-            if bits & !bit_of(below) != 0 {
+            if !is_last {
                 break;
             }
             below >>= FAN;
         }
         true
+    }
+
+    /// Clears the bit that lists the word or summary at `below`; returns whether no other one is set
+    /// beside it. The word of a closing that is noted is below.
+    fn unlist(&self, level: u32, below: usize) -> bool {
+        // Release: pairs with the acquire of a giver whose change comes after the closer's second
+        // look, and of a search, which sees the note then.
+        let bits = self
+            .summary(level, below >> FAN)
+            .fetch_and(!bit_of(below), Ordering::Release);
+        bits & !bit_of(below) == 0
+    }
+
+    /// Whether the word or summary at `below` has no bit, by a change that changes nothing, so that it
+    /// has a place among the others: a giver whose change comes later sees each bit as cleared that
+    /// the caller has cleared, or seen so.
+    fn is_empty_now(&self, level: u32, below: usize) -> bool {
+        // Release: pairs with the acquire of that giver. Acquire: as in `take_in`.
+        self.listed(level, below).fetch_or(0, Ordering::AcqRel) == 0
     }
 
     #[inline(always)]
@@ -659,171 +656,4 @@ fn first_bits(count: usize) -> u64 {
         0 => 0,
         count => u64::MAX >> (64 - count),
     }
-}
-
-/// The maximum number of homes. More threads than that share some; with more homes it takes longer
-/// to find that no cell is free.
-pub(super) const MOST_HOMES: usize = 16;
-
-/// Two cache lines: processors load the second one with the first.
-const APART: usize = 128;
-
-/// The state of a home.
-#[repr(C, align(128))]
-struct Home {
-    spare: Spare,
-    hint: AtomicU32,
-    /// The word from which on its threads search.
-    first: u32,
-    note: Note,
-}
-
-const _: () = assert!(align_of::<Home>() == APART);
-#[cfg(not(all(test, loom)))]
-const _: () = assert!(size_of::<Home>() == APART);
-
-/// Room for one cell: its index plus 1 in the lower half, or 0; in the upper half the number of cells
-/// that were taken from here. That number may wrap: it is only compared with an earlier one.
-struct Spare(AtomicU64);
-
-// An index plus 1 fits.
-const _: () = assert!(MAX_SLOTS < u32::MAX as usize);
-
-impl Spare {
-    #[inline(always)]
-    fn is_empty(&self) -> bool {
-        // Relaxed: only statistics.
-        self.0.load(Ordering::Relaxed) as u32 == 0
-    }
-
-    /// Puts a cell there, if the spare is empty.
-    #[inline(always)]
-    fn put(&self, index: usize) -> bool {
-        // Relaxed: checked by the exchange.
-        let empty = self.0.load(Ordering::Relaxed);
-        let full = empty + index as u64 + 1;
-        // Release: pairs with the acquire in `take`. Relaxed where it fails: nothing was learnt.
-        let order = (Ordering::Release, Ordering::Relaxed);
-        empty as u32 == 0
-            && (self.0)
-                .compare_exchange(empty, full, order.0, order.1)
-                .is_ok()
-    }
-
-    /// Takes the cell out.
-    ///
-    /// # Errors
-    ///
-    /// If there is none, or another thread takes it: what was seen.
-    #[inline(always)]
-    fn take(&self) -> Result<usize, u64> {
-        // Relaxed: checked by the exchange.
-        let full = self.0.load(Ordering::Relaxed);
-        if full as u32 == 0 {
-            return Err(full);
-        }
-        // No cell, and one more in the upper half.
-        let empty = (full | u64::from(u32::MAX)).wrapping_add(1);
-        // Acquire: pairs with the release in `put`. Release: a search that sees the spare empty
-        // sees what this thread gave before. Relaxed where it fails: nothing was learnt.
-        let order = (Ordering::AcqRel, Ordering::Relaxed);
-        (self.0).compare_exchange(full, empty, order.0, order.1)?;
-        Ok((full as u32 - 1) as usize)
-    }
-}
-
-/// A closing under way: the word plus 1, or 0; above that, the number of closings that were noted
-/// here. That number may wrap: it is only compared with an earlier one, and has 39 bits.
-struct Note(AtomicU64);
-
-const NOTED_WORD: u64 = (1 << 25) - 1;
-
-impl Note {
-    /// Notes a word, unless one is noted. The caller must strike it out.
-    fn begin(&self, word: usize) -> bool {
-        // Relaxed: checked by the exchange.
-        let free = self.0.load(Ordering::Relaxed);
-        if free & NOTED_WORD != 0 {
-            return false;
-        }
-        let noted = (free | NOTED_WORD).wrapping_add(word as u64 + 2);
-        // Acquire: pairs with the release in `end`: the thread that acquires the end of this
-        // closing sees what those before it did, too. (No model notices: it takes four threads.)
-        // The thread that sees the bit that is cleared next sees this: that change releases it.
-        let order = (Ordering::Acquire, Ordering::Relaxed);
-        (self.0)
-            .compare_exchange(free, noted, order.0, order.1)
-            .is_ok()
-    }
-
-    /// Counts another pass of the closing that the caller has noted.
-    fn begin_again(&self) {
-        // Relaxed: no one else changes it while there is a word.
-        let noted = self.0.load(Ordering::Relaxed);
-        // Release: as in `end`, for the closings before. (No model notices this count.)
-        self.0
-            .store(noted.wrapping_add(NOTED_WORD + 1), Ordering::Release);
-    }
-
-    /// Strikes out the word that the caller has noted.
-    fn end(&self) {
-        // Relaxed: no one else changes it while there is a word.
-        let noted = self.0.load(Ordering::Relaxed);
-        // Release: pairs with the acquire of a search: what was listed is seen.
-        self.0.store(noted & !NOTED_WORD, Ordering::Release);
-    }
-
-    /// The word in the bits of a note.
-    fn word(bits: u64) -> Option<usize> {
-        (bits & NOTED_WORD).checked_sub(1).map(|word| word as usize)
-    }
-}
-
-/// A number below [`MOST_HOMES`] that this thread keeps. Threads get the numbers in turn, with
-/// consecutive threads far apart: if there are fewer homes, the first threads get one each.
-#[cfg(all(feature = "std", not(all(test, loom))))]
-#[inline(always)]
-pub(super) fn thread_number() -> usize {
-    std::thread_local! {
-        static NUMBER: Cell<u8> = const { Cell::new(NO_NUMBER) };
-    }
-    // On platforms without native thread-locals it does not exist in destructors of other
-    // thread-locals: any number will do.
-    let number = NUMBER.try_with(|number| match number.get() {
-        NO_NUMBER => next_thread_number(number),
-        number => usize::from(number),
-    });
-    number.unwrap_or(0)
-}
-
-#[cfg(all(feature = "std", not(all(test, loom))))]
-const NO_NUMBER: u8 = u8::MAX;
-
-#[cfg(all(feature = "std", not(all(test, loom))))]
-#[cold]
-#[inline(never)]
-fn next_thread_number(place: &Cell<u8>) -> usize {
-    static NEXT: Count = Count::new(0);
-    // Relaxed: a number without a meaning.
-    let next = NEXT.fetch_add(1, Ordering::Relaxed) % MOST_HOMES;
-    let number = (next as u8).reverse_bits() >> (u8::BITS - MOST_HOMES.ilog2());
-    place.set(number);
-    usize::from(number)
-}
-
-/// A number below [`MOST_HOMES`] that usually differs between threads, because their stacks are
-/// apart.
-#[cfg(not(any(feature = "std", all(test, loom))))]
-#[inline(always)]
-pub(super) fn thread_number() -> usize {
-    let local = 0_u8;
-    let stack = (core::ptr::from_ref(&local).addr() >> 14) as u32;
-    // Fibonacci hashing: the upper bits depend on all.
-    (stack.wrapping_mul(0x9e37_79b9) >> (u32::BITS - MOST_HOMES.ilog2())) as usize
-}
-
-/// The models say which home a thread has.
-#[cfg(all(test, loom))]
-pub(super) fn thread_number() -> usize {
-    0
 }

@@ -2,7 +2,8 @@
 //! the level below: up to two words have one level, up to four two, up to eight three.
 //!
 //! The states at the start are written, not the result of operations. If a model is not about
-//! spares, cells are given to their words.
+//! spares, cells are given to their words. No closing has more than one pass: for that a word is
+//! filled and emptied again during one look, by more threads than loom can try.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -360,6 +361,38 @@ fn stop_closing(map: &FreeMap, home: usize, word: usize, hides: bool) {
         map.summary(0, word >> FAN)
             .fetch_and(!bit_of(word), Ordering::Relaxed);
     }
+}
+
+/// One closing ends, by listing what it finds, and then another one under the same note; a third
+/// thread finds what it gave, which the first of them listed. (What hides the other words is a giver
+/// that is stopped before it lists their summary.)
+#[test]
+fn loom_a_thread_finds_what_it_gave_after_two_closings_under_one_note() {
+    bounded(1, || {
+        let map = map(1, &[0; 4]);
+        map.list_from(0, 0);
+        stop_closing(&map, 0, 0, true);
+        // Relaxed: before other threads begin.
+        map.summary(0, 1)
+            .fetch_or(bit_of(2) | bit_of(3), Ordering::Relaxed);
+        let other = map.clone();
+        let first = thread::spawn(move || {
+            // The rest of that closing: the level above.
+            other.unlist(1, 0);
+            if !other.is_empty_now(1, 0) {
+                other.list_from(1, 0);
+            }
+            other.home_at(0).note.end();
+        });
+        let other = map.clone();
+        let second = thread::spawn(move || other.close(2));
+        map.give_in(0);
+        // Loom would not let both others run before the first access of the search.
+        thread::yield_now();
+        assert_eq!(map.take_by_search(0), Some(0), "no cell, but there is one");
+        first.join().unwrap();
+        second.join().unwrap();
+    });
 }
 
 /// Threads that have these cells, one each, of a map without others. Each of them gives its own and

@@ -56,8 +56,7 @@ impl FreeStack {
     /// nothing.
     pub(crate) const fn empty(source: Source) -> Self {
         let below = (&raw const BELOW_NO_ROOM.0).cast_mut();
-        // SAFETY: not null; one past the only element of a static.
-        let bottom = unsafe { NonNull::new_unchecked(below).add(1) };
+        let bottom = NonNull::new(below.wrapping_add(1)).expect("past a static");
         FreeStack {
             top: Cell::new(bottom),
             bottom: Cell::new(bottom),
@@ -270,16 +269,13 @@ impl FreeStack {
     /// Entries there are.
     #[inline]
     pub(crate) fn depth(&self) -> usize {
-        // SAFETY: by `stack-room` both point into one array, the top not below the bottom.
-        unsafe { self.top.get().offset_from(self.bottom.get()) as usize }
+        Self::distance(self.bottom.get(), self.top.get())
     }
 
-    /// The entry that the next [`pop`](Self::pop) takes;
-    /// `None` when the stack is empty.
+    /// Entries from one place of the array to a later one.
     #[inline(always)]
-    pub(crate) fn top(&self) -> CellEntry {
-        // SAFETY: by `stack-room` an entry or `NONE` stands below the top.
-        unsafe { self.top.get().sub(1).read() }
+    fn distance(from: NonNull<CellEntry>, to: NonNull<CellEntry>) -> usize {
+        (to.addr().get() - from.addr().get()) / size_of::<CellEntry>()
     }
 
     /// Takes the cell that was pushed last; `None` when the
@@ -296,9 +292,12 @@ impl FreeStack {
     /// take it.
     #[inline(always)]
     pub(crate) fn look(&self) -> Option<(NonNull<u8>, Lowered)> {
-        let cell = self.top()?;
-        // SAFETY: past an entry, so not below the bottom (`stack-room`).
-        Some((cell, Lowered(unsafe { self.top.get().sub(1) })))
+        // SAFETY: by `stack-room` an entry or `None` is below the top, in the same array.
+        let (cell, lowered) = unsafe {
+            let last = self.top.get().sub(1);
+            (last.read()?, last)
+        };
+        Some((cell, Lowered(lowered)))
     }
 
     /// Takes the cell that was [looked at](Self::look).
@@ -319,11 +318,11 @@ impl FreeStack {
     /// the stack. There is room: the stack has room for every cell of its
     /// owner, and this one is not among the entries (`free-on-stack`).
     #[inline(always)]
-    pub(crate) unsafe fn push_entry(&self, cell: CellEntry) {
+    pub(crate) unsafe fn push(&self, cell: NonNull<u8>) {
         let top = self.top.get();
         // SAFETY: there is room above the top (precondition, `stack-room`).
         unsafe {
-            top.write(cell);
+            top.write(Some(cell));
             self.top.set(top.add(1));
         }
     }
@@ -332,11 +331,11 @@ impl FreeStack {
     ///
     /// # Safety
     ///
-    /// Each cell is as for [`push_entry`](Self::push_entry).
-    pub(crate) unsafe fn refill(&self, cells: impl DoubleEndedIterator<Item = CellEntry>) {
+    /// Each cell is as for [`push`](Self::push).
+    pub(crate) unsafe fn refill(&self, cells: impl DoubleEndedIterator<Item = NonNull<u8>>) {
         for cell in cells.rev() {
             // SAFETY: free, the owner's, and not on the stack (precondition).
-            unsafe { self.push_entry(cell) };
+            unsafe { self.push(cell) };
         }
     }
 
@@ -345,8 +344,7 @@ impl FreeStack {
     ///
     /// # Safety
     ///
-    /// Each cell is as for [`push_entry`](Self::push_entry); `next` uses nothing of this, and does
-    /// not unwind.
+    /// Each cell is as for [`push`](Self::push); `next` uses nothing of this, and does not unwind.
     #[inline(always)]
     pub(crate) unsafe fn push_all(&self, mut next: impl FnMut() -> CellEntry) -> usize {
         let first = self.top.get();
@@ -359,8 +357,7 @@ impl FreeStack {
             }
         }
         self.top.set(top);
-        // SAFETY: both point into the array, the top not below (`stack-room`).
-        unsafe { top.offset_from(first) as usize }
+        Self::distance(first, top)
     }
 
     /// Adds `count` free cells below all others, so that they are popped after
@@ -368,8 +365,8 @@ impl FreeStack {
     ///
     /// # Safety
     ///
-    /// There are `count` cells, and each is as for [`push_entry`](Self::push_entry).
-    pub(crate) unsafe fn push_below(&self, count: usize, cells: impl Iterator<Item = CellEntry>) {
+    /// There are `count` cells, and each is as for [`push`](Self::push).
+    pub(crate) unsafe fn push_below(&self, count: usize, cells: impl Iterator<Item = NonNull<u8>>) {
         let (bottom, depth) = (self.bottom.get(), self.depth());
         // SAFETY: there is room (precondition). The cells fill every place
         // that the moved entries leave open.
@@ -378,7 +375,7 @@ impl FreeStack {
             let mut place = bottom.add(count);
             for cell in cells {
                 place = place.sub(1);
-                place.write(cell);
+                place.write(Some(cell));
             }
             debug_assert!(place == bottom);
             self.top.set(bottom.add(count + depth));
@@ -391,11 +388,11 @@ impl FreeStack {
     }
 
     /// Removes the entries for which `keep` is false; O(entries).
-    pub(crate) fn retain(&self, mut keep: impl FnMut(CellEntry) -> bool) {
+    pub(crate) fn retain(&self, mut keep: impl FnMut(NonNull<u8>) -> bool) {
         let mut kept = self.bottom.get();
         for index in 0..self.depth() {
             let entry = self.entry(index);
-            if keep(entry) {
+            if entry.is_some_and(&mut keep) {
                 // SAFETY: not above the entry just read, so within the array.
                 unsafe {
                     kept.write(entry);
@@ -437,9 +434,7 @@ impl FreeStack {
             .step_by(PAGE / size_of::<CellEntry>())
             .chain(left.checked_sub(1))
         {
-            // SAFETY: by `stack-room` there is room for that many above the top, and nothing
-            // is read there before it is written.
-            unsafe { self.top.get().add(place).write_volatile(None) };
+            self.touch_place(self.depth() + place);
         }
     }
 
@@ -495,7 +490,7 @@ impl FreeStack {
 
     /// The entry that `count` pops come to.
     pub(crate) fn peek(&self, count: usize) -> Option<CellEntry> {
-        Some(self.entry(self.depth().checked_sub(count + 1)?))
+        self.entries().nth(count)
     }
 
     /// Panics where `stack-room` or the distinctness of `free-on-stack` does
@@ -506,8 +501,7 @@ impl FreeStack {
         // SAFETY: by `stack-room` `None` was written there.
         let below = unsafe { self.bottom.get().sub(1).read() };
         assert!(below.is_none(), "stack-room: below the bottom");
-        for index in 0..self.depth() {
-            let entry = self.entry(index);
+        for entry in self.entries() {
             assert!(entry.is_some(), "free-on-stack: an entry names a cell");
             assert!(
                 is_free(entry),
@@ -523,19 +517,6 @@ impl FreeStack {
     pub(crate) unsafe fn overwrite_below(&self, cell: CellEntry) {
         // SAFETY: by `stack-room` the array begins there.
         unsafe { self.bottom.get().sub(1).write(cell) };
-    }
-}
-
-impl FreeStack {
-    /// Adds a free cell.
-    ///
-    /// # Safety
-    ///
-    /// As for [`push_entry`](Self::push_entry).
-    #[inline(always)]
-    pub(crate) unsafe fn push(&self, cell: NonNull<u8>) {
-        // SAFETY: free, the owner's, and not on the stack (precondition).
-        unsafe { self.push_entry(Some(cell)) };
     }
 }
 
@@ -571,7 +552,7 @@ mod tests {
     #[test]
     fn entries_keep_their_order_when_the_array_changes() {
         let places = [0u8; 6];
-        let cell = |index: usize| Some(NonNull::from(&places[index]));
+        let cell = |index: usize| NonNull::from(&places[index]);
         let stack = FreeStack::empty(Source::GLOBAL);
         assert_eq!((stack.pop(), stack.depth(), stack.capacity()), (None, 0, 0));
         drop(stack.move_to(FreeStack::try_new(6, &Source::GLOBAL).unwrap()));
@@ -579,14 +560,23 @@ mod tests {
         unsafe {
             stack.refill([cell(0), cell(1)].into_iter());
             stack.push_below(2, [cell(2), cell(3)].into_iter());
-            stack.push_entry(cell(4));
+            stack.push(cell(4));
         }
         let old = stack.move_to(FreeStack::try_new(5, &Source::GLOBAL).unwrap());
         assert_eq!((old.depth(), old.capacity()), (0, 6));
         drop(old);
         stack.retain(|entry| entry != cell(1));
         let popped = core::array::from_fn(|_| stack.pop());
-        assert_eq!(popped, [cell(4), cell(0), cell(2), cell(3), None]);
+        assert_eq!(
+            popped,
+            [
+                Some(cell(4)),
+                Some(cell(0)),
+                Some(cell(2)),
+                Some(cell(3)),
+                None
+            ]
+        );
     }
 
     #[test]

@@ -98,7 +98,7 @@ impl Bounded {
         // and pushed once; that touches every page of the stack too.
         unsafe {
             stamp_all::<T>(block.start(), capacity, Key::from_raw);
-            stack.refill(chunk::cells(block.start(), CellPtr::<T>::SIZE, capacity).map(Some));
+            stack.refill(chunk::cells(block.start(), CellPtr::<T>::SIZE, capacity));
         }
         let header = SlabHeader::new(stack, capacity, packing::<T>(capacity), release);
         header.remove_fresh(capacity);
@@ -167,7 +167,7 @@ impl ShapedCells<'_, Bounded> {
         }
         let cells = self.stamp_fresh(count, false)?;
         // SAFETY: just stamped, fresh so far, and room for every cell.
-        unsafe { self.header().stack.refill(cells.map(Some)) };
+        unsafe { self.header().stack.refill(cells) };
         self.header().remove_fresh(count);
         Ok(())
     }
@@ -217,7 +217,7 @@ impl ShapedCells<'_, Bounded> {
         if count > 0 {
             let cells = self.stamp_fresh(count, true)?;
             // SAFETY: just stamped, fresh so far, and room for every cell.
-            unsafe { header.stack.push_below(count, cells.map(Some)) };
+            unsafe { header.stack.push_below(count, cells) };
             header.remove_fresh(count);
         }
         Ok(())
@@ -241,8 +241,7 @@ impl ShapedCells<'_, Bounded> {
         }
         let body = self.memory().body();
         let first = self.memory().cells.addr().get();
-        (body.header.stack)
-            .retain(|cell| cell.is_some_and(|cell| cell.addr().get() - first < end * size));
+        (body.header.stack).retain(|cell| cell.addr().get() - first < end * size);
         body.header.add_fresh(self.memory().bound.get() - end);
         self.memory().bound.set(end);
         body.cells.decommit(end * size);

@@ -431,7 +431,7 @@ impl GrowableHeader {
                 .map(add)
                 .flat_map(|keys| self.table.borrow().cells_of(keys));
             // SAFETY: just added, so free and on no stack; and `stack-fits-all`.
-            unsafe { self.header.stack.push_below(cells, cells_added.map(Some)) };
+            unsafe { self.header.stack.push_below(cells, cells_added) };
         }
     }
 
@@ -444,10 +444,8 @@ impl GrowableHeader {
         if stripped == 0 {
             return None;
         }
-        self.header.stack.retain(|cell| {
-            // SAFETY: by `free-on-stack` a cell of this slab, and none is freed yet.
-            cell.is_some_and(|cell| unsafe { table.has_key(cell) })
-        });
+        // SAFETY: by `free-on-stack` a cell of this slab, and none is freed yet.
+        (self.header.stack).retain(|cell| unsafe { table.has_key(cell) });
         self.header.remove_slots(stripped << table.shift());
         Some(table.release())
     }
@@ -523,7 +521,7 @@ impl GrowableHeader {
         // has room for them (`stack-fits-all`).
         unsafe {
             let fresh = self.table.borrow().cells_of(first..first + count);
-            self.header.stack.push_below(count, fresh.map(Some));
+            self.header.stack.push_below(count, fresh);
         }
         self.header.remove_fresh(count);
         self.ready_to.set(first);

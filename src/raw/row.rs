@@ -11,8 +11,8 @@
 //!
 //! * `row-entries`: `len <= capacity`; `start` is that of a block of `source`, laid out for
 //!   `capacity` entries, of which the first `len` are written. With 0 there is no block.
-//! * `row-next`: `next`, if there is one, is a block of `source` that is laid out for more entries,
-//!   which no one reads yet. The first `copied` of them, at most `len`, are those of this row.
+//! * `row-next`: `next`, if there is one, is a block of `source` that is laid out for `len` entries
+//!   or more, which no one reads yet. The first `copied` of them, at most `len`, are those of this row.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -144,26 +144,18 @@ impl<T: Copy> Row<T> {
     /// Frees the memory that neither the entries need nor others, up to `capacity` in all. Keeps it
     /// if the source refuses the smaller block.
     pub(crate) fn shrink_to(&mut self, capacity: usize) {
-        // SAFETY: just given up (`row-next`).
-        drop((self.next.take()).map(|it| unsafe { self.block_at(it.start, it.capacity) }));
+        drop(self.take_next());
         let wanted = capacity.max(self.len.get());
         if wanted >= self.capacity.get() {
             return;
         }
-        let mut start = NonNull::dangling();
-        if wanted > 0 {
-            let layout = Self::layout(wanted);
-            let Ok(Ok(block)) = layout.map(|layout| Block::allocate(layout, &self.source)) else {
-                return;
-            };
-            start = block.leak_start().cast();
-            // SAFETY: distinct blocks, both with room for the entries (`row-entries`).
-            unsafe { start.copy_from_nonoverlapping(self.start.get(), self.len.get()) };
+        if wanted == 0 {
+            drop(self.clear());
+        } else if let Ok(block) = self.allocate(wanted) {
+            self.set_next(block, wanted);
+            self.copy_some(self.len.get());
+            self.move_to_next();
         }
-        let old = self.block();
-        self.start.set(start);
-        self.capacity.set(wanted);
-        drop(old);
     }
 
     /// Makes room for `more` entries in addition to `used`, which is not less than the length. The
@@ -190,22 +182,31 @@ impl<T: Copy> Row<T> {
     ///
     /// When its bytes exceed `isize::MAX`, or the source refuses; nothing has changed then.
     fn try_prepare(&self, capacity: usize) -> Result<(), AllocError> {
-        let block = Block::allocate(Self::layout(capacity)?, &self.source)?;
+        let block = self.allocate(capacity)?;
         // The allocator may have used this array, so its fields are read now.
         let next = self.next.get().map_or(0, |next| next.capacity);
-        if capacity <= self.capacity.get().max(next) {
-            return Ok(());
+        if capacity > self.capacity.get().max(next) {
+            self.set_next(block, capacity);
         }
+        Ok(())
+    }
+
+    fn allocate(&self, capacity: usize) -> Result<Block, AllocError> {
+        Block::allocate(Self::layout(capacity)?, &self.source)
+    }
+
+    /// Sets the next block, which is laid out for this number of entries.
+    fn set_next(&self, block: Block, capacity: usize) {
+        debug_assert!(Self::layout(capacity) == Ok(block.layout()));
+        let old = self.take_next();
         let start = block.leak_start().cast();
         let copied = 0;
-        let old = self.next.replace(Some(Next {
+        self.next.set(Some(Next {
             start,
             capacity,
             copied,
         }));
-        // SAFETY: just given up (`row-next`).
-        drop(old.map(|old| unsafe { self.block_at(old.start, old.capacity) }));
-        Ok(())
+        drop(old);
     }
 
     /// Copies some entries to the next block, if there is one: for each of `added` entries
@@ -233,9 +234,10 @@ impl<T: Copy> Row<T> {
     fn move_to_next(&self) {
         if let Some(next) = self.next.take() {
             debug_assert!(next.copied == self.len.get());
-            let old = self.block();
+            let old = self.take_block();
             self.start.set(next.start);
             self.capacity.set(next.capacity);
+            self.len.set(next.copied);
             drop(old);
         }
     }
@@ -244,13 +246,7 @@ impl<T: Copy> Row<T> {
     /// array.
     #[must_use = "dropping them calls the source"]
     pub(crate) fn clear(&self) -> [Option<Block>; 2] {
-        let old = self.block();
-        self.start.set(NonNull::dangling());
-        self.len.set(0);
-        self.capacity.set(0);
-        // SAFETY: just given up (`row-next`).
-        let next = (self.next.take()).map(|it| unsafe { self.block_at(it.start, it.capacity) });
-        [old, next]
+        [self.take_block(), self.take_next()]
     }
 
     /// Bytes of the array, and of the one that is to replace it.
@@ -266,11 +262,20 @@ impl<T: Copy> Row<T> {
         })
     }
 
-    /// The block, which the caller takes over.
-    fn block(&self) -> Option<Block> {
-        let capacity = self.capacity.get();
-        // SAFETY: by `row-entries` leaked with this layout; every caller gives it up.
-        (capacity > 0).then(|| unsafe { self.block_at(self.start.get(), capacity) })
+    /// Takes the block out, and with it the entries.
+    fn take_block(&self) -> Option<Block> {
+        self.len.set(0);
+        let capacity = self.capacity.take();
+        let start = self.start.replace(NonNull::dangling());
+        // SAFETY: by `row-entries` leaked with this layout, and just given up.
+        (capacity > 0).then(|| unsafe { self.block_at(start, capacity) })
+    }
+
+    /// Takes the next block out.
+    fn take_next(&self) -> Option<Block> {
+        let next = self.next.take();
+        // SAFETY: by `row-next` leaked with this layout, and just given up.
+        next.map(|next| unsafe { self.block_at(next.start, next.capacity) })
     }
 
     /// A block of this row, which the caller takes over.

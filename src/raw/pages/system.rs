@@ -15,7 +15,8 @@
 //! * `ready-before-out`: a block is out only after its bytes are below `ready`,
 //!   but a reserved one, which is its mapping's only one.
 //! * `record-pages`: every record is in one of the record pages: that of a mapping on the list
-//!   `mappings`, every other one on `spare`.
+//!   `mappings`, every other one on `spare`. These pages are mapped until `System` is dropped, so the
+//!   lists refer to records with `'static`. No such reference leaves this file.
 
 use core::alloc::Layout;
 use core::ptr::{NonNull, null_mut};
@@ -43,8 +44,8 @@ pub(crate) struct System {
 }
 
 struct State {
-    mappings: *mut Record,
-    spare: *mut Record,
+    mappings: Records,
+    spare: Records,
     record_pages: *mut RecordPage,
     /// Bytes of all mappings that are not reserved.
     mapped: usize,
@@ -54,10 +55,20 @@ struct State {
 // SAFETY: the records are reached through this alone.
 unsafe impl Send for State {}
 
+/// A list of records.
+type Records = Option<&'static mut Record>;
+
 /// A mapping, or a spare record.
 struct Record {
     mapping: Option<Mapping>,
-    next: *mut Record,
+    next: Records,
+}
+
+impl Record {
+    const SPARE: Record = Record {
+        mapping: None,
+        next: None,
+    };
 }
 
 /// Records in a page of their own: 4 KiB, the smallest there is.
@@ -79,8 +90,8 @@ impl System {
                 sizes: PageSizes::read(),
             },
             state: Mutex::new(State {
-                mappings: null_mut(),
-                spare: null_mut(),
+                mappings: None,
+                spare: None,
                 record_pages: null_mut(),
                 mapped: 0,
                 shortfalls: Shortfalls::NONE,
@@ -96,13 +107,10 @@ impl System {
     /// Calls `f` with each mapping.
     pub(crate) fn each_mapping(&self, mut f: impl FnMut(&Mapping)) {
         let state = self.lock();
-        let mut next = state.mappings;
-        // SAFETY: by `record-pages` records on the list, which the lock guards.
-        while let Some(record) = unsafe { next.as_ref() } {
-            if let Some(mapping) = &record.mapping {
-                f(mapping);
-            }
-            next = record.next;
+        let mut next = &state.mappings;
+        while let Some(record) = next {
+            record.mapping.iter().for_each(&mut f);
+            next = &record.next;
         }
     }
 
@@ -113,10 +121,9 @@ impl System {
     pub(in crate::raw) fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         let mut state = self.lock();
         let state = &mut *state;
-        let mut next = state.mappings;
-        // SAFETY: by `record-pages` records on the list, which the lock guards.
-        while let Some(record) = unsafe { next.as_mut() } {
-            next = record.next;
+        let mut next = &mut state.mappings;
+        while let Some(record) = next {
+            next = &mut record.next;
             if let Some(mapping) = record.mapping.as_mut().filter(|mapping| !mapping.reserved) {
                 if let Some(to) = mapping.region.cut_with(layout) {
                     match self.asked.open(&mut state.shortfalls, mapping, to, true) {
@@ -185,8 +192,7 @@ impl System {
         explicit: bool,
     ) -> Result<NonNull<u8>, AllocError> {
         let start = self.map(state, bytes, layout, explicit, false)?;
-        // SAFETY: records on the list, which the lock guards.
-        let mapping = unsafe { find(state.mappings, start) };
+        let mapping = find(&mut state.mappings, start);
         let to = mapping.region.cut_with(layout);
         let result = to
             .ok_or(out_of_memory(layout))
@@ -212,8 +218,7 @@ impl System {
             HugePages::No | HugePages::Transparent => {}
         }
         let start = self.map(&mut state, bytes, layout, false, true)?;
-        // SAFETY: records on the list, which the lock guards.
-        let mapping = unsafe { find(state.mappings, start) };
+        let mapping = find(&mut state.mappings, start);
         // Nothing is skipped, so nothing is written: the mapping is aligned.
         mapping.region.take(layout).ok_or(out_of_memory(layout))
     }
@@ -226,18 +231,12 @@ impl System {
         start: NonNull<u8>,
         to: usize,
     ) -> Result<usize, AllocError> {
-        let mut state = self.lock();
-        let State {
-            mappings,
-            shortfalls,
-            ..
-        } = &mut *state;
-        // SAFETY: records on the list, which the lock guards.
-        let mapping = unsafe { find(*mappings, start) };
+        let state = &mut *self.lock();
+        let mapping = find(&mut state.mappings, start);
         if !mapping.reserved {
             return Ok(to);
         }
-        self.asked.open(shortfalls, mapping, to, false)?;
+        self.asked.open(&mut state.shortfalls, mapping, to, false)?;
         Ok(mapping.ready)
     }
 
@@ -250,9 +249,8 @@ impl System {
         from: usize,
         to: usize,
     ) -> Result<(), AllocError> {
-        let state = self.lock();
-        // SAFETY: records on the list, which the lock guards.
-        let mapping = unsafe { find(state.mappings, start) };
+        let mut state = self.lock();
+        let mapping = find(&mut state.mappings, start);
         // SAFETY: the block lies in this mapping; its bytes are accessible (`ready-before-out`) and
         // not in use (precondition).
         unsafe { mapping.populate(start, from, to) }
@@ -262,9 +260,8 @@ impl System {
     ///
     /// As for [`Source::discard`](crate::raw::source::Source).
     pub(in crate::raw) unsafe fn discard(&self, start: NonNull<u8>, bytes: usize) -> usize {
-        let state = self.lock();
-        // SAFETY: records on the list, which the lock guards.
-        let mapping = unsafe { find(state.mappings, start) };
+        let mut state = self.lock();
+        let mapping = find(&mut state.mappings, start);
         // SAFETY: the block lies in this mapping, and is not in use (precondition).
         unsafe { mapping.discard(start, bytes) }
     }
@@ -278,9 +275,8 @@ impl System {
         from: usize,
         to: usize,
     ) -> usize {
-        let state = self.lock();
-        // SAFETY: records on the list, which the lock guards.
-        let mapping = unsafe { find(state.mappings, start) };
+        let mut state = self.lock();
+        let mapping = find(&mut state.mappings, start);
         // SAFETY: the bytes from `from` on are not in use (precondition).
         unsafe { self.asked.close(mapping, from) }.unwrap_or(to)
     }
@@ -290,19 +286,18 @@ impl System {
     /// As for [`Source::release`](crate::raw::source::Source).
     pub(in crate::raw) unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
         let mut state = self.lock();
-        // SAFETY: records on the list, which the lock guards; the block came from one
-        // of the mappings (`mapped-while-out`), and is not used any more.
-        unsafe {
-            let mapping = find(state.mappings, start);
-            // The pages of a reserved block may not be accessible: nothing is
-            // written there.
-            if !mapping.reserved {
-                mapping.region.give(start, layout);
-            }
-            if mapping.reserved || mapping.region.is_unused() {
-                let place = mapping.start;
-                state.unmap(place);
-            }
+        let mapping = find(&mut state.mappings, start);
+        // The pages of a reserved block may not be accessible: nothing is
+        // written there.
+        if !mapping.reserved {
+            // SAFETY: the block came from this mapping (`mapped-while-out`), and is not used any
+            // more (precondition).
+            unsafe { mapping.region.give(start, layout) };
+        }
+        if mapping.reserved || mapping.region.is_unused() {
+            let place = mapping.start;
+            // SAFETY: no block of the mapping is out: a reserved one has only this one.
+            unsafe { state.unmap(place) };
         }
     }
 
@@ -321,7 +316,9 @@ impl System {
         explicit: bool,
         reserved: bool,
     ) -> Result<NonNull<u8>, AllocError> {
-        let record = state.spare_record().map_err(|_| out_of_memory(layout))?;
+        state
+            .add_spare_records()
+            .map_err(|_| out_of_memory(layout))?;
         let mapping = if explicit {
             (self.asked.map_explicit(bytes, layout))
                 .map_err(|reason| refused(PageOption::HugePages, reason, bytes))?
@@ -333,13 +330,11 @@ impl System {
         if !reserved {
             state.mapped += mapping.bytes;
         }
-        // SAFETY: by `record-pages` the first of the spare records.
-        unsafe {
-            state.spare = (*record).next;
-            (*record).mapping = Some(mapping);
-            (*record).next = state.mappings;
-        }
-        state.mappings = record;
+        let record = state.spare.take().expect("a spare record");
+        state.spare = record.next.take();
+        record.mapping = Some(mapping);
+        record.next = state.mappings.take();
+        state.mappings = Some(record);
         Ok(start)
     }
 }
@@ -348,6 +343,7 @@ impl Drop for System {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         // A mapping that is left has blocks that were leaked: it stays.
+        (state.mappings, state.spare) = (None, None);
         while !state.record_pages.is_null() {
             let page = state.record_pages;
             // SAFETY: by `record-pages` no record is used again, and pages are mapped once.
@@ -360,28 +356,29 @@ impl Drop for System {
 }
 
 impl State {
-    /// A spare record, which is the first on the list of those.
-    fn spare_record(&mut self) -> Result<*mut Record, Errno> {
-        if self.spare.is_null() {
+    /// Maps a page of spare records if there is no spare one.
+    fn add_spare_records(&mut self) -> Result<(), Errno> {
+        if self.spare.is_none() {
             let bytes = size_of::<RecordPage>();
             let protection = ProtFlags::READ | ProtFlags::WRITE;
-            // SAFETY: a new mapping, which is zeroed; then records in it.
-            unsafe {
-                let page = mm::mmap_anonymous(null_mut(), bytes, protection, MapFlags::PRIVATE)?
-                    .cast::<RecordPage>();
-                (&raw mut (*page).next).write(self.record_pages);
-                self.record_pages = page;
-                for index in 0..RECORDS {
-                    let record = &raw mut (*page).records[index];
-                    record.write(Record {
-                        mapping: None,
-                        next: self.spare,
-                    });
-                    self.spare = record;
-                }
+            let page = RecordPage {
+                next: self.record_pages,
+                records: [const { Record::SPARE }; RECORDS],
+            };
+            // SAFETY: a new mapping, aligned for a page of records, which stays mapped as long as
+            // the records are used (`record-pages`). The links of pages are not among the records.
+            let records = unsafe {
+                self.record_pages =
+                    mm::mmap_anonymous(null_mut(), bytes, protection, MapFlags::PRIVATE)?.cast();
+                self.record_pages.write(page);
+                &mut (*self.record_pages).records
+            };
+            for record in records {
+                record.next = self.spare.take();
+                self.spare = Some(record);
             }
         }
-        Ok(self.spare)
+        Ok(())
     }
 
     /// Unmaps the mapping that starts there and makes its record a spare one.
@@ -390,43 +387,34 @@ impl State {
     ///
     /// It is on the list, and nothing of it is in use.
     unsafe fn unmap(&mut self, start: NonNull<u8>) {
-        let mut link = &raw mut self.mappings;
-        // SAFETY: records on the list; that of the mapping is among them.
-        unsafe {
-            let is_it = |record: *mut Record| {
-                let mapping = (*record).mapping.as_ref();
-                mapping.is_some_and(|mapping| mapping.start == start)
-            };
-            while !is_it(*link) {
-                link = &raw mut (**link).next;
-            }
-            let record = *link;
-            *link = (*record).next;
-            let mapping = (*record).mapping.take();
-            (*record).next = self.spare;
-            self.spare = record;
-            if let Some(mapping) = mapping {
-                if !mapping.reserved {
-                    self.mapped -= mapping.bytes;
-                }
-                mapping.unmap();
-            }
+        let is_it = |record: &&mut Record| {
+            let mapping = record.mapping.as_ref();
+            mapping.is_some_and(|mapping| mapping.start == start)
+        };
+        let mut link = &mut self.mappings;
+        while !link.as_ref().is_none_or(is_it) {
+            link = &mut link.as_mut().expect("another mapping").next;
         }
+        let record = link.take().expect("a mapping on the list");
+        *link = record.next.take();
+        if let Some(mapping) = record.mapping.take() {
+            if !mapping.reserved {
+                self.mapped -= mapping.bytes;
+            }
+            // SAFETY: nothing of it is in use (precondition).
+            unsafe { mapping.unmap() };
+        }
+        record.next = self.spare.take();
+        self.spare = Some(record);
     }
 }
 
 /// The mapping in which a block lies.
-///
-/// # Safety
-///
-/// The records of the list are reached through this alone while it lives.
-unsafe fn find<'a>(mut record: *mut Record, block: NonNull<u8>) -> &'a mut Mapping {
-    // SAFETY: by `record-pages` a record, or the end of the list; it is reached through this alone
-    // (precondition).
-    while let Some(found) = unsafe { record.as_mut() } {
-        match &mut found.mapping {
+fn find(mut next: &mut Records, block: NonNull<u8>) -> &mut Mapping {
+    while let Some(record) = next {
+        match &mut record.mapping {
             Some(mapping) if mapping.region.contains(block) => return mapping,
-            _ => record = found.next,
+            _ => next = &mut record.next,
         }
     }
     unreachable!("a block lies in a mapping")

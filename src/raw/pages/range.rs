@@ -20,8 +20,9 @@
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
-use crate::error::AllocError;
 use crate::raw::atomic::Count;
+
+pub(crate) use backend::populate;
 
 /// Whether there may be a range.
 pub(crate) const SUPPORTED: bool = cfg!(any(
@@ -112,64 +113,8 @@ impl Range {
         range
     }
 
-    /// The bytes from `from` slots up to `to` become usable, or are given back.
-    ///
-    /// # Errors
-    ///
-    /// When the system refuses: nothing has changed. It refuses to give none back.
-    ///
-    /// # Safety
-    ///
-    /// So many slots are open, and both are at most what the range can have. What is given back is
-    /// not used any more.
-    pub(crate) unsafe fn resize(
-        &mut self,
-        sizes: Sizes,
-        from: usize,
-        to: usize,
-    ) -> Result<(), AllocError> {
-        debug_assert!(from.max(to) <= sizes.most_slots(self.log));
-        // SAFETY: by `range-open` so many slots are open; what is given back is unused
-        // (precondition).
-        unsafe { backend::resize(self, sizes, from, to) }
-    }
-
-    /// Whether the system can move the pages of the cells of `opened` slots. It moves one mapping,
-    /// and what is opened beside moved pages is another: a range moves by its pages once, and not
-    /// after a fork.
-    ///
-    /// # Safety
-    ///
-    /// So many slots are open.
-    pub(crate) unsafe fn is_one_mapping(&self, sizes: Sizes, opened: usize) -> bool {
-        // SAFETY: by `range-open` so many slots are open (precondition).
-        unsafe { backend::is_one_mapping(self, sizes, opened) }
-    }
-
-    /// Moves the pages of the cells of `opened` slots to the start of a larger range, in which as
-    /// many are open, and releases this one; the indices are gone. If the system refuses, nothing
-    /// has changed here, and the other range must not be touched any more: its place may be another
-    /// thread's.
-    ///
-    /// # Safety
-    ///
-    /// So many slots are open in both, and the other's cells are not in use.
-    pub(crate) unsafe fn move_to(self, other: &Range, sizes: Sizes, opened: usize) -> bool {
-        // SAFETY: by `range-open` so many slots are open in both, and the other's cells are unused
-        // (precondition). `self` is given up (`range-owner`).
-        let is_moved = unsafe { backend::move_to(self, other, sizes, opened) };
-        // One of both is left, or, if the other is lost, it is not counted for ever.
-        RANGES.fetch_sub(1, Ordering::Relaxed);
-        is_moved
-    }
-
-    /// # Safety
-    ///
-    /// So many slots are open, and the range is not used any more.
-    pub(crate) unsafe fn release(self, sizes: Sizes, opened: usize) {
-        // SAFETY: by `range-open` so many slots are open. The range is unused (precondition), and
-        // `self` is given up (`range-owner`).
-        unsafe { backend::release(self, sizes, opened) };
+    /// One range less: it is released, or its place is another thread's.
+    fn uncount(self) {
         RANGES.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -177,18 +122,6 @@ impl Range {
 /// Finds out what the first range of the process waits for.
 pub(crate) fn ask_system() {
     backend::is_advised();
-}
-
-/// Populates the pages of bytes of a range, so that no access faults.
-///
-/// # Safety
-///
-/// They are open, and not in use.
-pub(crate) unsafe fn populate(start: NonNull<u8>, bytes: usize) {
-    if bytes > 0 {
-        // SAFETY: the bytes are open and unused (precondition).
-        unsafe { backend::populate(start, bytes) }
-    }
 }
 
 #[cfg(all(
@@ -257,30 +190,95 @@ mod backend {
         }
     }
 
-    /// # Safety
-    ///
-    /// As for [`Range::resize`].
-    pub(super) unsafe fn resize(
-        range: &mut Range,
-        sizes: Sizes,
-        from: usize,
-        to: usize,
-    ) -> Result<(), AllocError> {
-        let ([cells, indices], [to_cells, to_indices]) = (sizes.opened(from), sizes.opened(to));
-        // SAFETY: bytes of the range, those that are closed not in use (precondition).
-        unsafe {
-            if to >= from {
-                open(range.cells, cells, to_cells)?;
-                if let Err(error) = open(range.indices, indices, to_indices) {
-                    close(range.cells, to_cells, cells);
-                    return Err(error);
+    /// What is done with a range that is there; for interpreters the other backend does the same.
+    impl Range {
+        /// The bytes from `from` slots up to `to` become usable, or are given back.
+        ///
+        /// # Errors
+        ///
+        /// When the system refuses: nothing has changed. It refuses to give none back.
+        ///
+        /// # Safety
+        ///
+        /// So many slots are open, and both are at most what the range can have. What is given back
+        /// is not used any more.
+        pub(crate) unsafe fn resize(
+            &mut self,
+            sizes: Sizes,
+            from: usize,
+            to: usize,
+        ) -> Result<(), AllocError> {
+            debug_assert!(from.max(to) <= sizes.most_slots(self.log));
+            let ([cells, indices], [to_cells, to_indices]) = (sizes.opened(from), sizes.opened(to));
+            // SAFETY: bytes of the range, those that are closed not in use (precondition).
+            unsafe {
+                if to >= from {
+                    open(self.cells, cells, to_cells)?;
+                    open(self.indices, indices, to_indices)
+                        .inspect_err(|_| close(self.cells, to_cells, cells))?;
+                } else {
+                    close(self.cells, cells, to_cells);
+                    close(self.indices, indices, to_indices);
                 }
-            } else {
-                close(range.cells, cells, to_cells);
-                close(range.indices, indices, to_indices);
             }
+            Ok(())
         }
-        Ok(())
+
+        /// Whether the system can move the pages of the cells of `opened` slots. It moves one
+        /// mapping, and what is opened beside moved pages is another: a range moves by its pages
+        /// once, and not after a fork.
+        ///
+        /// Growing it where it is, which is refused in any case, is refused for that reason if the
+        /// cells are several mappings.
+        ///
+        /// # Safety
+        ///
+        /// So many slots are open.
+        pub(crate) unsafe fn is_one_mapping(&self, sizes: Sizes, opened: usize) -> bool {
+            let [bytes, _] = sizes.opened(opened);
+            let start = self.cells.as_ptr().cast();
+            // SAFETY: open (precondition). What follows is the range's own, so nothing changes.
+            let grown = unsafe { mm::mremap(start, bytes, bytes + GRAIN, MremapFlags::empty()) };
+            grown != Err(Errno::FAULT)
+        }
+
+        /// Moves the pages of the cells of `opened` slots to the start of a larger range, in which
+        /// as many are open, and releases this one; the indices are gone. If the system refuses,
+        /// nothing has changed here, and the other range must not be touched any more: its place may
+        /// be another thread's.
+        ///
+        /// # Safety
+        ///
+        /// So many slots are open in both, and the other's cells are not in use.
+        pub(crate) unsafe fn move_to(self, other: &Range, sizes: Sizes, opened: usize) -> bool {
+            let [bytes, _] = sizes.opened(opened);
+            let (from, to) = (self.cells.as_ptr().cast(), other.cells.as_ptr().cast());
+            // SAFETY: so many bytes are open in both (`range-open`), and the other's are not in use
+            // (precondition). `self` is given up (`range-owner`).
+            let is_moved = unsafe {
+                // Longer by a grain, for which there is room: of several mappings, should they be
+                // that by now, the system would move some and then refuse.
+                let is_moved =
+                    mm::mremap_fixed(from, bytes, bytes + GRAIN, MremapFlags::MAYMOVE, to).is_ok();
+                if is_moved {
+                    // Not the moved part: its place may be another thread's by now.
+                    unmap(self.cells.add(bytes), (1 << self.log) - bytes);
+                }
+                is_moved
+            };
+            // One of both is left, or, if the other is lost, it is not counted for ever.
+            self.uncount();
+            is_moved
+        }
+
+        /// # Safety
+        ///
+        /// So many slots are open, and the range is not used any more.
+        pub(crate) unsafe fn release(self, _: Sizes, _: usize) {
+            // SAFETY: `self` is given up (`range-owner`), and not used any more (precondition).
+            unsafe { unmap(self.cells, 1 << self.log) };
+            self.uncount();
+        }
     }
 
     /// # Safety
@@ -321,48 +319,6 @@ mod backend {
         }
     }
 
-    /// Whether the cells of so many slots are one mapping: growing it where it is, which is refused in
-    /// any case, is refused for that reason.
-    ///
-    /// # Safety
-    ///
-    /// So many are open.
-    pub(super) unsafe fn is_one_mapping(range: &Range, sizes: Sizes, opened: usize) -> bool {
-        let [bytes, _] = sizes.opened(opened);
-        let start = range.cells.as_ptr().cast();
-        // SAFETY: open (precondition). What follows is the range's own, so nothing changes.
-        let grown = unsafe { mm::mremap(start, bytes, bytes + GRAIN, MremapFlags::empty()) };
-        grown != Err(Errno::FAULT)
-    }
-
-    /// # Safety
-    ///
-    /// As for [`Range::move_to`].
-    pub(super) unsafe fn move_to(range: Range, other: &Range, sizes: Sizes, opened: usize) -> bool {
-        let [bytes, _] = sizes.opened(opened);
-        let (from, to) = (range.cells.as_ptr().cast(), other.cells.as_ptr().cast());
-        // SAFETY: so many bytes are open in both (`range-open`), and the other's are not in use
-        // (precondition).
-        unsafe {
-            // Longer by a grain, for which there is room: of several mappings, should they be that by
-            // now, the system would move some and then refuse.
-            if mm::mremap_fixed(from, bytes, bytes + GRAIN, MremapFlags::MAYMOVE, to).is_err() {
-                return false;
-            }
-            // Not the moved part: its place may be another thread's by now.
-            unmap(range.cells.add(bytes), (1 << range.log) - bytes);
-        }
-        true
-    }
-
-    /// # Safety
-    ///
-    /// As for [`Range::release`].
-    pub(super) unsafe fn release(range: Range, _: Sizes, _: usize) {
-        // SAFETY: the range, which is not used any more (precondition).
-        unsafe { unmap(range.cells, 1 << range.log) };
-    }
-
     /// # Safety
     ///
     /// Mapped, and not in use.
@@ -373,10 +329,15 @@ mod backend {
         }
     }
 
+    /// Populates the pages of bytes of a range, so that no access faults.
+    ///
     /// # Safety
     ///
-    /// As for [`populate`](super::populate).
-    pub(super) unsafe fn populate(start: NonNull<u8>, bytes: usize) {
+    /// They are open, and not in use.
+    pub(crate) unsafe fn populate(start: NonNull<u8>, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
         let page = rustix::param::page_size();
         let skipped = start.addr().get() % page;
         // SAFETY: the pages of open bytes are open, too (precondition).
@@ -443,67 +404,65 @@ mod backend {
         })
     }
 
-    /// # Safety
-    ///
-    /// As for [`Range::resize`].
-    pub(super) unsafe fn resize(
-        range: &mut Range,
-        sizes: Sizes,
-        from: usize,
-        to: usize,
-    ) -> Result<(), AllocError> {
-        let ([cells, indices], [to_cells, to_indices]) = (sizes.opened(from), sizes.opened(to));
-        let moved = allocate([to_cells, to_indices])?;
-        // SAFETY: by `range-open` the range has blocks of these sizes, which are other blocks than
-        // the new ones. It is not used after its release.
-        unsafe {
-            moved[0].copy_from_nonoverlapping(range.cells, cells.min(to_cells));
-            moved[1].copy_from_nonoverlapping(range.indices, indices.min(to_indices));
-            release(*range, sizes, from);
+    impl Range {
+        /// Moves the range to blocks with other sizes.
+        ///
+        /// # Safety
+        ///
+        /// As for the other backend, like all of these.
+        pub(crate) unsafe fn resize(
+            &mut self,
+            sizes: Sizes,
+            from: usize,
+            to: usize,
+        ) -> Result<(), AllocError> {
+            debug_assert!(from.max(to) <= sizes.most_slots(self.log));
+            let ([cells, indices], [to_cells, to_indices]) = (sizes.opened(from), sizes.opened(to));
+            let moved = allocate([to_cells, to_indices])?;
+            // SAFETY: by `range-open` the range has blocks of these sizes, which are other blocks
+            // than the new ones. They are not used after their release.
+            unsafe {
+                moved[0].copy_from_nonoverlapping(self.cells, cells.min(to_cells));
+                moved[1].copy_from_nonoverlapping(self.indices, indices.min(to_indices));
+                self.release_blocks(sizes, from);
+            }
+            [self.cells, self.indices] = moved;
+            Ok(())
         }
-        [range.cells, range.indices] = moved;
-        Ok(())
-    }
 
-    /// Not of every other range, so that both ways are gone.
-    ///
-    /// # Safety
-    ///
-    /// None.
-    pub(super) unsafe fn is_one_mapping(range: &Range, _: Sizes, _: usize) -> bool {
-        range.log % 2 == 0
-    }
+        /// Not of every other range, so that both ways are gone.
+        pub(crate) unsafe fn is_one_mapping(&self, _: Sizes, _: usize) -> bool {
+            self.log % 2 == 0
+        }
 
-    /// # Safety
-    ///
-    /// As for [`Range::move_to`].
-    pub(super) unsafe fn move_to(range: Range, other: &Range, sizes: Sizes, opened: usize) -> bool {
-        // SAFETY: by `range-open` both have the bytes of so many cells, in blocks of their own.
-        unsafe {
+        pub(crate) unsafe fn move_to(self, other: &Range, sizes: Sizes, opened: usize) -> bool {
             let [cells, _] = sizes.opened(opened);
-            other.cells.copy_from_nonoverlapping(range.cells, cells);
-            release(range, sizes, opened);
+            // SAFETY: by `range-open` both have the bytes of so many cells, in blocks of their own.
+            unsafe {
+                other.cells.copy_from_nonoverlapping(self.cells, cells);
+                self.release(sizes, opened);
+            }
+            true
         }
-        true
+
+        pub(crate) unsafe fn release(self, sizes: Sizes, opened: usize) {
+            // SAFETY: the range is not used any more (precondition).
+            unsafe { self.release_blocks(sizes, opened) };
+            self.uncount();
+        }
+
+        unsafe fn release_blocks(&self, sizes: Sizes, opened: usize) {
+            let [cells, indices] = sizes.opened(opened);
+            // SAFETY: by `range-open` blocks of these sizes, which are not used any more
+            // (precondition).
+            unsafe {
+                Source::GLOBAL.release(self.cells, layout(cells));
+                Source::GLOBAL.release(self.indices, layout(indices));
+            }
+        }
     }
 
-    /// # Safety
-    ///
-    /// As for [`Range::release`].
-    pub(super) unsafe fn release(range: Range, sizes: Sizes, opened: usize) {
-        let [cells, indices] = sizes.opened(opened);
-        // SAFETY: by `range-open` blocks of these sizes, which are not used any more
-        // (precondition).
-        unsafe {
-            Source::GLOBAL.release(range.cells, layout(cells));
-            Source::GLOBAL.release(range.indices, layout(indices));
-        }
-    }
-
-    /// # Safety
-    ///
-    /// As for [`populate`](super::populate).
-    pub(super) unsafe fn populate(start: NonNull<u8>, bytes: usize) {
+    pub(crate) unsafe fn populate(start: NonNull<u8>, bytes: usize) {
         // SAFETY: by `range-open` the bytes are writable; they are not in use (precondition).
         unsafe { start.write_bytes(0, bytes) };
     }

@@ -146,31 +146,40 @@ impl Ahead {
 
     /// Takes the next block that is ready, if there is one. Does not allocate.
     pub(crate) fn take(&self) -> Option<Block> {
-        let start = self.mailbox().take(self.taken.get());
-        if start.is_some() {
+        let block = self.take_at(self.taken.get());
+        if block.is_some() {
             self.taken.set(self.taken.get().wrapping_add(1));
         }
         // Once for each half of the ring, or at once if the ring is empty.
         let half = self.mailbox().capacity().div_ceil(2);
-        if start.is_none() || self.taken.get() % half == 0 {
+        if block.is_none() || self.taken.get() % half == 0 {
             self.wake();
         }
+        block
+    }
+
+    fn take_at(&self, position: usize) -> Option<Block> {
+        let start = self.mailbox().take(position)?;
         // SAFETY: by `swap-owns-block` and `mailbox-layouts` a block of this layout, and ours.
-        start.map(|start| unsafe { Block::from_start(start, self.layout, &self.source) })
+        Some(unsafe { Block::from_start(start, self.layout, &self.source) })
     }
 
     /// Takes the successor of an array, if it is ready and has this layout. Does not allocate. A
     /// successor of another layout is left to the helper.
     pub(crate) fn take_array(&self, array: Array, layout: Layout) -> Option<Block> {
-        let start = self.mailbox().array(array).take()?;
-        // SAFETY: by `mailbox-layouts` and `swap-owns-array` an array that begins with its layout,
-        // and ours.
-        let block = unsafe { with_layout(start, &self.source) };
+        let block = self.take_ready(array)?;
         if block.layout() == layout {
             return Some(block);
         }
         self.leave(array, block);
         None
+    }
+
+    fn take_ready(&self, array: Array) -> Option<Block> {
+        let start = self.mailbox().array(array).take()?;
+        // SAFETY: by `mailbox-layouts` and `swap-owns-array` an array that begins with its layout,
+        // and ours.
+        Some(unsafe { with_layout(start, &self.source) })
     }
 
     /// Tells the helper to keep a successor of this layout ready, or no successor. The layout is
@@ -251,18 +260,10 @@ impl Ahead {
 
     fn free_what_is_ready(&self) {
         for position in 0..self.mailbox().capacity() {
-            if let Some(start) = self.mailbox().take(position) {
-                // SAFETY: by `swap-owns-block` and `mailbox-layouts` a block of this layout, and
-                // ours.
-                drop(unsafe { Block::from_start(start, self.layout, &self.source) });
-            }
+            drop(self.take_at(position));
         }
         for array in ARRAYS {
-            if let Some(start) = self.mailbox().array(array).take() {
-                // SAFETY: by `mailbox-layouts` and `swap-owns-array` an array that begins with its
-                // layout, and ours.
-                drop(unsafe { with_layout(start, &self.source) });
-            }
+            drop(self.take_ready(array));
         }
     }
 }

@@ -508,7 +508,7 @@ impl GrowableHeader {
 
     /// Touches the memory of the fresh cells that no insertion has reached yet.
     pub(crate) fn touch_fresh(&self) {
-        self.table.borrow().touch_unstamped();
+        self.table.borrow().touch_unstamped(usize::MAX);
     }
 
     /// Pushes all fresh cells on the stack below all others, so that the order in which cells are

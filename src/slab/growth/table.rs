@@ -25,15 +25,21 @@
 //!   of the stand-in, whose cells are in state `V O` and have [`Key::NONE`]. All cells are stamped
 //!   except the last `unstamped` cells of the last chunk, which are not in use. In the chunk that
 //!   contains the key `filled_to`, which starts a grain but not the chunk, the entries from that
-//!   key on are those of the stand-in.
+//!   key on are those of the stand-in. (While its first grain is filled, it starts the chunk, whose
+//!   first entry is its own already.)
+//! * `table-block`: `origins` is laid out by `origins_layout`: entries, of which those of all numbers
+//!   are written, and after them words of bits, all of which are written.
 //! * `hole-bits`: `holes` numbers are holes, those whose bit is set, none of them below
 //!   `next_hole`. There is a stand-in if there is a hole, or a chunk that is being filled.
 //! * `last-is-chunk`: the last number is not a hole.
 //! * `grain-shift`: `shift` is the binary logarithm of a grain plus `repeat`.
 
 use core::alloc::Layout;
+use core::cell::Cell;
+use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::ptr::NonNull;
+use core::slice;
 
 use crate::error::AllocError;
 use crate::key::{Key, MAX_SLOTS};
@@ -307,46 +313,46 @@ impl ChunkTable {
 
     /// Moves the entries into a larger block; the old one comes back.
     pub(super) fn move_to(&mut self, block: Block) -> Block {
-        debug_assert!(block.layout().size() > self.origins.layout().size());
         let old = core::mem::replace(&mut self.origins, block);
+        let (room, old_room) = (self.room(), Self::room_of(&old));
+        assert!(room >= old_room, "a larger table");
         // SAFETY: the new block is larger than the old one, and distinct; both have room for the
-        // entries of all numbers, and behind those for their bits.
+        // entries of all numbers, and after those for their bits (`table-block`).
         unsafe {
-            let entries = self.origins.start().cast::<*mut u8>();
-            entries.copy_from_nonoverlapping(old.start().cast(), self.numbers << self.repeat);
-            let words = self.numbers.div_ceil(BITS);
-            let bits = self.bits();
-            bits.write_bytes(0, self.room().div_ceil(BITS));
-            bits.copy_from_nonoverlapping(Self::bits_of(&old), words);
+            let (entries, old) = (self.origins.start().cast(), old.start().cast::<*mut u8>());
+            entries.copy_from_nonoverlapping(old, self.numbers << self.repeat);
+            let bits = entries.add(room);
+            bits.write_bytes(0, room.div_ceil(BITS));
+            bits.copy_from_nonoverlapping(old.add(old_room), self.numbers.div_ceil(BITS));
         }
         old
     }
 
-    /// The words with the bits of the holes.
-    fn bits(&self) -> NonNull<usize> {
-        Self::bits_of(&self.origins)
+    /// Room for entries, of which those of numbers are written.
+    fn entries(&self) -> &[Cell<MaybeUninit<*mut u8>>] {
+        let entries = self.origins.start().cast();
+        // SAFETY: by `table-block` there is room for so many entries, which only change as cells.
+        unsafe { slice::from_raw_parts(entries.as_ptr(), self.room()) }
     }
 
-    fn bits_of(origins: &Block) -> NonNull<usize> {
-        // SAFETY: the bits follow the entries, in the same block.
-        unsafe { origins.start().cast::<usize>().add(Self::room_of(origins)) }
+    /// The words with the bits of the holes.
+    fn bits(&self) -> &[Cell<usize>] {
+        let (entries, room) = (self.origins.start().cast::<Cell<usize>>(), self.room());
+        // SAFETY: by `table-block` words of bits, all written, follow the entries; they only change
+        // as cells.
+        unsafe { slice::from_raw_parts(entries.add(room).as_ptr(), room.div_ceil(BITS)) }
     }
 
     fn is_hole(&self, number: usize) -> bool {
         debug_assert!(number < self.numbers);
-        // SAFETY: there is such a number, and so a bit.
-        let word = unsafe { self.bits().add(number / BITS).read() };
-        word & 1 << (number % BITS) != 0
+        self.bits()[number / BITS].get() & 1 << (number % BITS) != 0
     }
 
     fn mark_hole(&mut self, number: usize, is_hole: bool) {
         debug_assert!(number < self.numbers);
-        // SAFETY: there is such a number, and so a bit.
-        unsafe {
-            let word = self.bits().add(number / BITS);
-            let others = word.read() & !(1 << (number % BITS));
-            word.write(others | usize::from(is_hole) << (number % BITS));
-        }
+        let word = &self.bits()[number / BITS];
+        let others = word.get() & !(1 << (number % BITS));
+        word.set(others | usize::from(is_hole) << (number % BITS));
     }
 
     /// The lowest hole, of which there is one (`hole-bits`), and how many words of bits were read.
@@ -355,8 +361,7 @@ impl ChunkTable {
         let mut at = first;
         loop {
             debug_assert!(at * BITS < self.numbers, "a hole that was counted");
-            // SAFETY: there is a hole, so the loop ends at its word.
-            let word = unsafe { self.bits().add(at).read() };
+            let word = self.bits()[at].get();
             if word != 0 {
                 let hole = at * BITS + word.trailing_zeros() as usize;
                 return (hole, at - first + 1);
@@ -394,15 +399,17 @@ impl ChunkTable {
         let block = spare
             .or_else(|| chunks.pop())
             .expect("supplies for a chunk");
-        let start = block.leak_start();
+        let mut entries = self.entries_of(number);
         if stamped || appended {
             self.unstamped = if stamped { 0 } else { 1 << self.shift };
-            // SAFETY: of a chunk with that number, which has entries.
-            unsafe { self.point(number, start) };
         } else {
             self.filled_to = first;
-            // SAFETY: as above; it is being filled from now on.
-            unsafe { self.fill_grain(start) };
+            entries.end = entries.start + 1;
+        }
+        // SAFETY: of a chunk with that number. If it is being filled from now on, its first entry.
+        unsafe { self.point(entries, number, block.leak_start()) };
+        if self.filled_to != FILLED {
+            self.fill_grain();
         }
         // A chunk that is being filled needs the stand-in until the next chunk is added.
         if self.holes == 0 && self.filled_to == FILLED {
@@ -421,25 +428,23 @@ impl ChunkTable {
 
     /// Stamps the cells of the next grain of the chunk that is being filled, and replaces the
     /// stand-in's cells by them. O(slots of a grain).
-    ///
-    /// # Safety
-    ///
-    /// A chunk is being filled, and starts there.
     #[cold]
     #[inline(never)]
-    unsafe fn fill_grain(&mut self, start: NonNull<u8>) {
+    fn fill_grain(&mut self) {
         let first = self.filled_to;
+        assert!(first != FILLED, "a chunk is being filled");
         let number = first >> self.shift;
         let local = first - (number << self.shift);
         let key = |local| Key::from_raw(first as u32 + local);
         let ChunkShape { shape, grain, .. } = self.cells;
         let entry = first >> grain;
-        // SAFETY: by `table-entries` the chunk, which starts there (precondition), has those cells,
-        // and no key leads to them yet. It has entries for its number.
+        let start = self.start(number);
+        // SAFETY: by `table-entries` the chunk that is being filled, to which its first entry leads,
+        // has those cells, and no key has led to them yet.
         unsafe {
             let cell = start.add(local * shape.layout.size());
             shape.stamp_all(cell, 1 << grain, key);
-            self.point_entries(entry..entry + 1, number, start);
+            self.point(entry..entry + 1, number, start);
         }
         let filled_to = first + (1 << grain);
         let end = (number + 1) << self.shift;
@@ -458,8 +463,7 @@ impl ChunkTable {
         if self.filled_to != FILLED {
             let end = fresh.end.min(fresh.start + ahead.max(1));
             while self.filled_to < end {
-                // SAFETY: the chunk of the fresh cells is the one that is being filled.
-                unsafe { self.fill_grain(self.start(fresh.start >> self.shift)) };
+                self.fill_grain();
             }
             return self.filled_to.min(fresh.end);
         }
@@ -467,13 +471,10 @@ impl ChunkTable {
         if touch_ahead == 0 || self.unstamped == 0 || self.source.populates() {
             return fresh.end;
         }
-        let size = self.cells.shape.layout.size();
-        let page = PAGE.div_ceil(size);
+        let page = PAGE.div_ceil(self.cells.shape.layout.size());
         let end = fresh.end.min(fresh.start + ahead.max(page));
         if ahead > page {
-            let bytes = (end - fresh.start) * size;
-            // SAFETY: by `table-entries` those cells of the last chunk are not in use.
-            unsafe { touch(self.place(fresh.start), 0, bytes) };
+            self.touch_unstamped(end - fresh.start);
         }
         end
     }
@@ -514,14 +515,13 @@ impl ChunkTable {
             self.unstamped = 0;
         }
         while self.filled_to != FILLED {
-            // SAFETY: a chunk is being filled, and `filled_to` is a key of its.
-            unsafe { self.fill_grain(self.start(self.filled_to >> self.shift)) };
+            self.fill_grain();
         }
     }
 
-    /// Touches the memory of the cells that are not stamped.
-    pub(super) fn touch_unstamped(&self) {
-        let bytes = self.unstamped * self.cells.shape.layout.size();
+    /// Touches the memory of the first cells that are not stamped, at most `most`.
+    pub(super) fn touch_unstamped(&self, most: usize) {
+        let bytes = self.unstamped.min(most) * self.cells.shape.layout.size();
         if bytes > 0 && !self.source.populates() {
             let start = self.place(self.chunks().bound);
             // SAFETY: by `table-entries` those cells of the last chunk are not in use.
@@ -601,14 +601,10 @@ impl ChunkTable {
     pub(super) fn release(&mut self) -> LooseChunks {
         let mut released = LooseChunks::new(self.layout, self.source.clone());
         while self.numbers > 0 && self.is_hole(self.numbers - 1) {
-            let start = self.start(self.numbers - 1);
             self.mark_hole(self.numbers - 1, false);
-            self.numbers -= 1;
-            if self.is_stand_in(start) {
-                self.holes -= 1;
-            } else {
-                // SAFETY: a block of this layout that the table has given up.
-                released.add(unsafe { Block::from_start(start, self.layout, &self.source) });
+            match self.pop() {
+                Some(block) => released.add(block),
+                None => self.holes -= 1,
             }
         }
         self.next_hole = self.numbers;
@@ -630,7 +626,7 @@ impl ChunkTable {
                     let start = stand_in.start();
                     // SAFETY: a block as large as a chunk, whose cells are those of no key, as it
                     // is with a hole.
-                    unsafe { self.point(number, start) };
+                    unsafe { self.point(self.entries_of(number), number, start) };
                     released.add(block);
                 }
                 None => self.stand_in = Some(block),
@@ -666,47 +662,41 @@ impl ChunkTable {
         debug_assert!(number < self.numbers);
         // SAFETY: there is such a number, and by `table-entries` its entries lead to a block.
         unsafe {
-            let entries = self.origins.start().cast::<*mut u8>();
-            let origin = entries.add(number << self.repeat).read();
-            NonNull::new_unchecked(origin.wrapping_add(self.distance(number)))
+            let origin = self.entries().get_unchecked(number << self.repeat).get();
+            NonNull::new_unchecked(origin.assume_init().wrapping_add(self.distance(number)))
         }
     }
 
-    /// All entries of a number lead to a block that starts there.
-    ///
-    /// # Safety
-    ///
-    /// The conditions of [`point_entries`](Self::point_entries), for all of its entries.
-    unsafe fn point(&mut self, number: usize, start: NonNull<u8>) {
-        let entries = number << self.repeat..(number + 1) << self.repeat;
-        // SAFETY: the conditions of that (precondition); a number has `1 << repeat` entries.
-        unsafe { self.point_entries(entries, number, start) };
+    /// Removes the last number, and returns its chunk, unless it led to the stand-in.
+    fn pop(&mut self) -> Option<Block> {
+        let start = self.start(self.numbers - 1);
+        self.numbers -= 1;
+        // SAFETY: a block of this layout that was given up in `add_next`, and is in no table now.
+        (!self.is_stand_in(start))
+            .then(|| unsafe { Block::from_start(start, self.layout, &self.source) })
+    }
+
+    fn entries_of(&self, number: usize) -> Range<usize> {
+        number << self.repeat..(number + 1) << self.repeat
     }
 
     /// Some entries of a number lead to a block that starts there.
     ///
     /// # Safety
     ///
-    /// There is room for these entries, and the block has the cells to which they lead from now on
-    /// (`table-entries`).
-    unsafe fn point_entries(&mut self, entries: Range<usize>, number: usize, start: NonNull<u8>) {
-        debug_assert!(entries.end <= self.room());
+    /// The block has the cells to which they lead from now on (`table-entries`).
+    unsafe fn point(&mut self, entries: Range<usize>, number: usize, start: NonNull<u8>) {
         let origin = start.as_ptr().wrapping_sub(self.distance(number));
-        for entry in entries {
-            // SAFETY: `origins` has room for this entry (precondition).
-            unsafe { (self.origins.start().cast::<*mut u8>().add(entry)).write(origin) };
+        for entry in &self.entries()[entries] {
+            entry.set(MaybeUninit::new(origin));
         }
     }
 }
 
 impl Drop for ChunkTable {
     fn drop(&mut self) {
-        for number in 0..self.numbers {
-            let start = self.start(number);
-            if !self.is_stand_in(start) {
-                // SAFETY: a block of this layout, given up in `add_next`.
-                drop(unsafe { Block::from_start(start, self.layout, &self.source) });
-            }
+        while self.numbers > 0 {
+            drop(self.pop());
         }
     }
 }

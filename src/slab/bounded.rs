@@ -11,11 +11,12 @@ use crate::raw::packed::Packing;
 use crate::raw::report::Report;
 use crate::raw::source::Source;
 use crate::raw::stack::FreeStack;
-use crate::slab::cell::{CellPtr, Place};
-use crate::slab::cells::{ShapedCells, claim};
+use crate::slab::cell::CellPtr;
+use crate::slab::cells::{Cells, ShapedCells};
 #[cfg(doc)]
 use crate::slab::header;
 use crate::slab::header::SlabHeader;
+use crate::slab::holder::Popped;
 use crate::slab::shape::{Shape, stamp_all};
 use crate::slab::slot::{Slot, VacantSlot};
 use crate::slab::{Memory, TrackedSlab, sent};
@@ -287,10 +288,11 @@ unsafe impl Memory for Bounded {
     }
 
     #[inline(always)]
-    unsafe fn claim_when_empty<T>(&self) -> Result<Place<T>, Option<AllocError>> {
+    unsafe fn claim_when_empty<T>(&self) -> Result<Popped<T>, Option<AllocError>> {
         // SAFETY: the memory was made for cells of `T` (precondition).
-        unsafe { ShapedCells::new(self, const { &Shape::of::<T>() }) }.free_some()?;
-        claim(self).ok_or(None)
+        let cells = unsafe { Cells::<T, _>::new(self) };
+        cells.shaped().free_some()?;
+        cells.claim().ok_or(None)
     }
 
     fn memory(&self) -> Report {

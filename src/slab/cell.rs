@@ -7,9 +7,9 @@
 //! | [`Live`] | also that cell and header are allocated, for its lifetime |
 //!
 //! The stamp is a key and a [`State`], whose questions and steps are in `state.rs`. Each event of
-//! the table in DESIGN.md is a function here: a method of `Live` if it begins or does something, a
-//! method of `Place` if it ends a holder. The comparison for the usual case is inlined; every other
-//! row of the event's column is in a cold function next to it.
+//! the table in DESIGN.md is a function: here if it begins or does something, and in `holder.rs` if it
+//! ends a holder. The comparison for the usual case is inlined; every other row of the event's column
+//! is in a cold function next to it.
 //!
 //! # Invariants
 //!
@@ -52,7 +52,7 @@ use super::state::{Stamp, State};
 use crate::key::Key;
 use crate::raw::cell;
 use crate::raw::packed::{Packing, Word};
-use crate::raw::poison::{move_out, poison};
+use crate::raw::poison::poison;
 
 /// A pointer to a cell. The place of its value has room for a link, even if the value is smaller.
 pub(crate) type CellPtr<T> = cell::CellPtr<T, Stamp, { size_of::<u32>() }>;
@@ -149,11 +149,7 @@ const _: () = assert!(CellPtr::<[u64; 8]>::SIZE == 72);
 /// one by one. Zen 4 cannot forward such a store, so a handle that was stored and loaded again took
 /// 15 cycles more (CHURN LIFO of 64 bytes: 32 cycles instead of 20). A pointer and an integer are
 /// never stored as one vector.
-#[expect(
-    missing_debug_implementations,
-    reason = "only public for a sealed trait"
-)]
-pub struct Place<T> {
+pub(crate) struct Place<T> {
     cell: CellPtr<T>,
     header: MaybeUninit<usize>,
 }
@@ -282,7 +278,7 @@ impl<'a, T> Live<'a, T> {
 
     /// Takes a step, unless it is refused.
     #[inline(always)]
-    fn step(self, step: impl FnOnce(State) -> Option<State>) -> bool {
+    pub(super) fn step(self, step: impl FnOnce(State) -> Option<State>) -> bool {
         match step(self.state()) {
             Some(state) => {
                 self.set_state(state);
@@ -292,35 +288,10 @@ impl<'a, T> Live<'a, T> {
         }
     }
 
-    // Filling a cell.
-
-    /// Puts a value into a cell just popped; a handle owns it from now on.
-    ///
-    /// # Safety
-    ///
-    /// The caller has popped the cell, and makes its one handle.
-    #[inline(always)]
-    pub(crate) unsafe fn fill(self, value: T) {
-        // SAFETY: free, so without a value (`state-tells-value`), and the caller's alone
-        // (`free-on-stack`).
-        unsafe { self.value().write(value) };
-        self.set_state(State::OWNED);
-    }
-
-    /// Reserves a cell just popped.
-    ///
-    /// # Safety
-    ///
-    /// The caller has popped the cell, and makes its reservation.
-    #[inline(always)]
-    pub(crate) unsafe fn hold(self) {
-        self.set_state(State::HELD);
-    }
-
     // Borrowing.
 
     /// Begins a read, by handle or by key. Returns `false` if it is refused. Ended by
-    /// [`end_read`](Place::end_read).
+    /// the drop of its [`Holder`](super::holder::Holder).
     #[inline(always)]
     #[must_use]
     pub(crate) fn begin_read(self) -> bool {
@@ -328,25 +299,18 @@ impl<'a, T> Live<'a, T> {
     }
 
     /// Begins a read next to a guard that already reads. Returns `false` if there are too many
-    /// readers. Ended by [`end_read`](Place::end_read).
+    /// readers.
     #[must_use]
     pub(crate) fn begin_read_along(self) -> bool {
         self.stamp().begin_read_along()
     }
 
     /// Begins a write, by handle or by key. Returns `false` if it is refused. Ended by
-    /// [`end_write`](Place::end_write).
+    /// the drop of its holder.
     #[inline(always)]
     #[must_use]
     pub(crate) fn begin_write(self) -> bool {
         self.step(State::write)
-    }
-
-    /// Turns a handle into a box. Returns `false` if this is refused.
-    #[inline(always)]
-    #[must_use]
-    pub(crate) fn begin_box(self) -> bool {
-        self.exchange(State::OWNED, State::EXCLUSIVE)
     }
 
     /// Turns a handle into a handle for another thread. Returns `false` if this is refused.
@@ -354,13 +318,6 @@ impl<'a, T> Live<'a, T> {
     #[must_use]
     pub(super) fn begin_sent(self) -> bool {
         self.exchange(State::OWNED, State::SENT)
-    }
-
-    /// Adds a handle to a leaked value. Returns `false` if the value is not leaked, or exclusively
-    /// borrowed.
-    #[must_use]
-    pub(crate) fn regain_handle(self) -> bool {
-        self.step(State::regain)
     }
 
     /// Replaces an owned, unborrowed value.
@@ -382,7 +339,7 @@ impl<'a, T> Live<'a, T> {
 
     /// Frees the cell of an unborrowed value. A handle that the value has
     /// becomes stale and keeps the cell. On `true` the caller
-    /// [reads](Place::read) the value out at once; on `false`, where there is
+    /// [reads](Live::read) the value out at once; on `false`, where there is
     /// no value or it is borrowed, nothing has changed.
     #[inline(always)]
     #[must_use]
@@ -533,307 +490,6 @@ impl<'a, T> Live<'a, T> {
     #[cfg(test)]
     pub(crate) fn force_state(self, state: State) {
         self.set_state(state);
-    }
-}
-
-/// The steps that end a holder of a cell: a guard, a `Slot`, a reservation, a `SlotBox`. Each of
-/// them may be the last holder of a dropped slab, and then frees its memory.
-///
-/// Every function here has this contract: the caller is the holder that the name of the function
-/// says; the holder exists (`holder-keeps-cell`), and ends with the call. If a function returns a
-/// `bool` or an `Option`, the holder ends only on `true` or `Some`.
-impl<T> Place<T> {
-    // A guard.
-
-    /// # Safety
-    ///
-    /// The contract above: the caller is a reader that was admitted.
-    #[inline(always)]
-    pub(crate) unsafe fn end_read(self) {
-        // SAFETY: the caller keeps the place until here. `begin_read` admits
-        // only where this comparison will hold again, so a borrow that ends
-        // where it began costs nothing.
-        unsafe {
-            let live = self.live();
-            let state = live.state().without_reader();
-            live.set_state(state);
-            if !state.is_plain() {
-                live.end_borrow_of_doomed();
-            }
-        }
-    }
-
-    /// # Safety
-    ///
-    /// The contract above: the caller is the writer that was admitted.
-    #[inline(always)]
-    pub(crate) unsafe fn end_write(self) {
-        // SAFETY: the caller keeps the place until here, and is the one
-        // exclusive borrow (`readers-or-writer`).
-        unsafe {
-            let live = self.live();
-            let state = live.state().without_exclusive();
-            live.set_state(state);
-            if !state.is_plain() {
-                live.end_borrow_of_doomed();
-            }
-        }
-    }
-
-    /// Drops the value that a writer by key holds.
-    ///
-    /// # Safety
-    ///
-    /// The contract above: the caller is the writer that was admitted.
-    pub(crate) unsafe fn destroy_by_writer(self) {
-        // SAFETY: the caller keeps the place until here, and is the one borrow
-        // of the value. User code has run since it was admitted, so the state
-        // is read again.
-        unsafe {
-            let live: Live<'_, T> = self.live();
-            live.destroy(live.state().dying());
-        }
-    }
-
-    // A `Slot`.
-
-    /// Drops the value, or dooms it if it is borrowed.
-    ///
-    /// # Safety
-    ///
-    /// The contract above: the caller is the slot.
-    #[inline(always)]
-    pub(crate) unsafe fn drop_handle(self) {
-        // SAFETY: the caller keeps the place until here; an owned value is not
-        // borrowed.
-        unsafe {
-            let live = self.live();
-            if live.state() == State::OWNED {
-                live.destroy(State::DYING_UNHELD);
-            } else {
-                live.drop_uncommon_handle();
-            }
-        }
-    }
-
-    /// Leaks the value: the slab owns it from now on. A slot without a value is only dropped; the
-    /// value of a slot whose slab is gone is dropped.
-    ///
-    /// # Safety
-    ///
-    /// The contract above: the caller is the slot.
-    #[inline(always)]
-    pub(crate) unsafe fn leak_handle(self) {
-        // SAFETY: the caller keeps the place until here.
-        unsafe {
-            let live = self.live();
-            if !live.exchange(State::OWNED, State::UNHELD) {
-                live.leak_uncommon_handle();
-            }
-        }
-    }
-
-    /// Frees the cell of an unborrowed value on behalf of the slot (`held` is
-    /// [`OWNED`](State::OWNED)) or the box ([`EXCLUSIVE`](State::EXCLUSIVE)).
-    /// On `true` the caller [reads](Self::read) the value out at once.
-    ///
-    /// # Safety
-    ///
-    /// The contract above: the caller is the holder that `held` says.
-    #[inline(always)]
-    #[must_use]
-    pub(crate) unsafe fn vacate(self, held: State) -> bool {
-        // SAFETY: the caller keeps the place until here; in that state no one
-        // else borrows the value.
-        unsafe {
-            let live = self.live();
-            let usual = live.state() == held;
-            if usual {
-                live.free();
-            }
-            usual
-        }
-    }
-
-    /// Copies out the value of a cell that was vacated a moment ago.
-    ///
-    /// After the push, not before it: as a function's last expression the
-    /// value is copied once, straight to its destination.
-    ///
-    /// # Safety
-    ///
-    /// The caller vacated the cell, no other code has run since, and this is
-    /// called once.
-    #[inline(always)]
-    pub(crate) unsafe fn read(self) -> T {
-        // SAFETY: the memory is still there, and the value is the caller's (`settled-cell`).
-        unsafe { move_out(self.live().value()) }
-    }
-
-    /// Moves out a value that was put into a reservation after the slab was dropped. Returns `None`
-    /// for any other value.
-    ///
-    /// # Safety
-    ///
-    /// The contract above: the caller is the slot.
-    pub(crate) unsafe fn take_from_closed(self) -> Option<T> {
-        // SAFETY: the caller keeps the place until here. The value is read
-        // first: settling may release the cell.
-        unsafe {
-            let live = self.live();
-            if live.state() != State::OWNED_CLOSED {
-                return None;
-            }
-            let value = self.read();
-            live.settle(live.state().unheld().vacated());
-            Some(value)
-        }
-    }
-
-    /// Moves the value out, and turns the caller into a reservation of the cell. Returns `None` if
-    /// the value is borrowed or gone.
-    ///
-    /// # Safety
-    ///
-    /// The contract above: the caller is the slot.
-    #[inline(always)]
-    pub(crate) unsafe fn take_and_hold(self) -> Option<T> {
-        // SAFETY: the caller keeps the place; an owned value is not borrowed,
-        // and moved out once.
-        unsafe {
-            let live: Live<'_, T> = self.live();
-            if live.state() != State::OWNED {
-                return None;
-            }
-            let value = move_out(live.value());
-            live.set_state(State::HELD);
-            Some(value)
-        }
-    }
-
-    // A reservation.
-
-    /// Puts a value into the cell, and turns the caller into a slot. The slab may have been
-    /// dropped.
-    ///
-    /// # Safety
-    ///
-    /// The contract above: the caller is the reservation.
-    #[inline(always)]
-    pub(crate) unsafe fn fill_held(self, value: T) {
-        // SAFETY: the caller keeps the place; a reservation's cell has no value
-        // (`state-tells-value`).
-        unsafe {
-            let live: Live<'_, T> = self.live();
-            live.value().write(value);
-            live.set_state(live.state().owned());
-        }
-    }
-
-    /// Frees an unfilled cell.
-    ///
-    /// # Safety
-    ///
-    /// The contract above: the caller is the reservation.
-    #[inline(always)]
-    pub(crate) unsafe fn drop_reservation(self) {
-        // SAFETY: the caller keeps the place until here, and is its one holder.
-        unsafe {
-            let live: Live<'_, T> = self.live();
-            live.settle(live.state().unheld());
-        }
-    }
-
-    // A `SlotBox`.
-
-    /// Drops the value.
-    ///
-    /// # Safety
-    ///
-    /// The contract above: the caller is the box.
-    #[inline(always)]
-    pub(crate) unsafe fn drop_box(self) {
-        // SAFETY: the caller keeps the place until here, and is the one
-        // exclusive borrow.
-        unsafe {
-            let live = self.live();
-            if live.state() == State::EXCLUSIVE {
-                live.destroy(State::DYING_UNHELD);
-            } else {
-                self.drop_marked_box();
-            }
-        }
-    }
-
-    /// Drops a value that was marked when its slab was dropped.
-    #[cold]
-    #[inline(never)]
-    unsafe fn drop_marked_box(self) {
-        // SAFETY: as in `drop_box`; the box becomes the slot, which ends.
-        unsafe {
-            self.unbox();
-            self.drop_handle();
-        }
-    }
-
-    /// Turns the caller back into a slot.
-    ///
-    /// # Safety
-    ///
-    /// The contract above: the caller is the box.
-    #[inline(always)]
-    pub(crate) unsafe fn unbox(self) {
-        // SAFETY: the caller keeps the place, and is the one exclusive borrow.
-        unsafe {
-            let live: Live<'_, T> = self.live();
-            live.set_state(live.state().owned());
-        }
-    }
-}
-
-/// The rows of the table other than the usual one, under the same contract.
-impl<T> Live<'_, T> {
-    /// Drops a doomed value if this was its last borrow.
-    #[cold]
-    #[inline(never)]
-    unsafe fn end_borrow_of_doomed(self) {
-        debug_assert!(self.state().is_doomed() && self.state().has_value());
-        self.try_destroy();
-    }
-
-    #[cold]
-    #[inline(never)]
-    unsafe fn drop_uncommon_handle(self) {
-        let state = self.state();
-        // SAFETY: as in the callers; each arm takes one row's step.
-        unsafe {
-            if state == State::OWNED_CLOSED {
-                self.destroy(state.unheld().dying());
-            } else if state.has_value() {
-                // Borrowed by key, or by a guard that was forgotten.
-                self.set_state(state.unheld().doomed());
-            } else if state.is_dying() {
-                // The cell is freed when the destructor ends, as no handle is left.
-                self.set_state(state.unheld());
-            } else {
-                if !state.is_closed() {
-                    self.header().uncount_stale();
-                }
-                self.settle(state.unheld());
-            }
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    unsafe fn leak_uncommon_handle(self) {
-        let state = self.state();
-        if state.has_value() && state.is_borrowed() {
-            self.set_state(state.unheld());
-        } else {
-            // SAFETY: the holder exists, and ends with this call (contract above).
-            unsafe { self.drop_uncommon_handle() };
-        }
     }
 }
 

@@ -6,6 +6,7 @@ use core::ptr::NonNull;
 
 use super::cell::{CellPtr, Live, Place};
 use super::header::SlabHeader;
+use super::holder::{Holder, Popped};
 use super::shape::Shape;
 use crate::error::AllocError;
 use crate::key::Key;
@@ -90,7 +91,7 @@ pub unsafe trait Memory {
     ///
     /// The memory was made for cells of `T`.
     #[doc(hidden)]
-    unsafe fn claim_when_empty<T>(&self) -> Result<Place<T>, Option<AllocError>>;
+    unsafe fn claim_when_empty<T>(&self) -> Result<Popped<T>, Option<AllocError>>;
 
     #[doc(hidden)]
     fn memory(&self) -> Report;
@@ -106,26 +107,6 @@ pub unsafe trait Memory {
     /// Returns how many chunks were added, if the memory grows.
     #[doc(hidden)]
     fn growths(&self) -> Option<u64>;
-}
-
-/// Takes a free cell off the stack of this memory, which has cells of `T`.
-#[inline(always)]
-pub(super) fn claim<T>(memory: &impl Memory) -> Option<Place<T>> {
-    // The header is read once, before the value is written: the compiler cannot
-    // tell that this does not overwrite `memory`.
-    let header = memory.header();
-    // SAFETY: the header of a `Memory` is allocated as long as the memory is borrowed.
-    let cell = unsafe { header.as_ref() }.stack.pop()?;
-    Some(Place::new(CellPtr::new(cell), header))
-}
-
-/// Returns the cell that [`claim`] would take, still on the stack, and the step that takes it off.
-#[inline(always)]
-pub(super) fn look<T>(memory: &impl Memory) -> Option<(Place<T>, Lowered)> {
-    let header = memory.header();
-    // SAFETY: the header of a `Memory` is allocated as long as the memory is borrowed.
-    let (cell, lowered) = unsafe { header.as_ref() }.stack.look()?;
-    Some((Place::new(CellPtr::new(cell), header), lowered))
 }
 
 /// The header of a memory.
@@ -227,6 +208,30 @@ impl<'a, T, M: Memory> Cells<'a, T, M> {
             memory: self.memory,
             shape: const { &Shape::of::<T>() },
         }
+    }
+
+    /// Takes a free cell off the stack.
+    #[inline(always)]
+    pub(super) fn claim(self) -> Option<Popped<T>> {
+        // The header is read once, before the value is written: the compiler cannot
+        // tell that this does not overwrite `memory`.
+        let header = self.memory.header();
+        // SAFETY: the header of a `Memory` is allocated as long as the memory is borrowed. The cell
+        // was just popped: free, and no one else has it (`free-on-stack`).
+        unsafe {
+            let cell = header.as_ref().stack.pop()?;
+            Some(Holder::new(Place::new(CellPtr::new(cell), header)))
+        }
+    }
+
+    /// Returns the cell that [`claim`](Self::claim) would take, still on the stack, and the step that
+    /// takes it off.
+    #[inline(always)]
+    pub(super) fn look(self) -> Option<(Place<T>, Lowered)> {
+        let header = self.memory.header();
+        // SAFETY: the header of a `Memory` is allocated as long as the memory is borrowed.
+        let (cell, lowered) = unsafe { header.as_ref() }.stack.look()?;
+        Some((Place::new(CellPtr::new(cell), header), lowered))
     }
 
     pub(crate) fn memory(self) -> &'a M {

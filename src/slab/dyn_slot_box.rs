@@ -18,6 +18,7 @@ use core::ptr::NonNull;
 use crate::as_value::print_as_value;
 use crate::slab::cell::{CellPtr, Place};
 use crate::slab::header::SlabHeader;
+use crate::slab::holder::{BOX, Holder};
 use crate::slab::slot_box::SlotBox;
 use crate::unsizing::{Coercion, Unsize};
 
@@ -92,7 +93,7 @@ impl<T: ?Sized> Unpin for DynSlotBox<T> {}
 /// cell. The caller is that box, which ends.
 unsafe fn end<T>(value: NonNull<()>, header: NonNull<SlabHeader>) {
     // SAFETY: the preconditions are those of these functions.
-    unsafe { Place::<T>::new(CellPtr::of_value(value.cast()), header).drop_box() };
+    drop(unsafe { Holder::<T, BOX>::new(Place::new(CellPtr::of_value(value.cast()), header)) });
 }
 
 impl<T, U: ?Sized> Unsize<U> for SlotBox<T> {

@@ -8,12 +8,13 @@ use crate::key::Key;
 use crate::raw::memory;
 use crate::raw::report::Report;
 use crate::raw::source::Source;
-use crate::slab::cell::{CellPtr, Place};
+use crate::slab::cell::CellPtr;
 #[cfg(feature = "std")]
 use crate::slab::growth::ahead::Ahead;
 use crate::slab::growth::growable_header::GrowableHeader;
 use crate::slab::growth::table::Chunks;
 use crate::slab::header::{self, SlabHeader};
+use crate::slab::holder::Popped;
 use crate::slab::shape::Shape;
 use crate::slab::slot::{Slot, VacantSlot};
 use crate::slab::{Memory, TrackedSlab};
@@ -172,7 +173,7 @@ unsafe impl Memory for Growable {
     }
 
     #[inline(always)]
-    unsafe fn claim_when_empty<T>(&self) -> Result<Place<T>, Option<AllocError>> {
+    unsafe fn claim_when_empty<T>(&self) -> Result<Popped<T>, Option<AllocError>> {
         // SAFETY: the memory was made for cells of `T` (precondition).
         unsafe { self.try_claim_by_growing() }.map_err(Some)
     }
@@ -320,8 +321,7 @@ impl<T> TrackedSlab<T, Growable> {
     #[track_caller]
     #[doc(alias("emplace", "push", "alloc"))]
     pub fn insert(&self, value: T) -> Slot<T> {
-        // SAFETY: the cell was just popped: free, and no one else has it (`free-on-stack`).
-        unsafe { Slot::fill(self.claim_or_grow(), value) }
+        Slot::fill(self.claim_or_grow(), value)
     }
 
     /// Inserts a value into a free slot, and returns its key.
@@ -407,8 +407,7 @@ impl<T> TrackedSlab<T, Growable> {
     #[track_caller]
     #[doc(alias("vacant_entry", "claim"))]
     pub fn vacant_slot(&self) -> VacantSlot<T> {
-        // SAFETY: the cell was just popped: free, and no one else has it (`free-on-stack`).
-        unsafe { VacantSlot::hold(self.claim_or_grow()) }
+        VacantSlot::hold(self.claim_or_grow())
     }
 
     /// Returns the number of chunks. O(1).
@@ -427,9 +426,9 @@ impl<T> TrackedSlab<T, Growable> {
 
     #[inline(always)]
     #[track_caller]
-    fn claim_or_grow(&self) -> Place<T> {
-        match self.claim() {
-            Some(place) => place,
+    fn claim_or_grow(&self) -> Popped<T> {
+        match self.cells().claim() {
+            Some(popped) => popped,
             None => self.claim_by_growing(),
         }
     }
@@ -437,10 +436,10 @@ impl<T> TrackedSlab<T, Growable> {
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn claim_by_growing(&self) -> Place<T> {
+    fn claim_by_growing(&self) -> Popped<T> {
         // SAFETY: the memory was made for cells of `T`.
         match unsafe { self.memory.try_claim_by_growing() } {
-            Ok(place) => place,
+            Ok(popped) => popped,
             Err(error) => memory::fail(error),
         }
     }

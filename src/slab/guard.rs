@@ -27,6 +27,7 @@ use crate::key::Key;
 use crate::raw::borrow::Guard;
 use crate::slab::cell::{CellPtr, Live, Place};
 use crate::slab::header::SlabHeader;
+use crate::slab::holder::{Holder, READER, WRITER};
 use crate::slab::state::{MAX_READERS, Stamp, State};
 
 /// A shared borrow of a value in a slab, like [`core::cell::Ref`].
@@ -50,7 +51,7 @@ use crate::slab::state::{MAX_READERS, Stamp, State};
 /// ```
 #[must_use = "the borrow ends at once"]
 pub struct Ref<'a, T> {
-    place: Place<T>,
+    holder: Holder<'a, T, READER>,
     value: PhantomData<&'a T>,
 }
 
@@ -58,10 +59,15 @@ impl<'a, T> Ref<'a, T> {
     /// Borrows the value, unless that is refused.
     #[inline(always)]
     pub(crate) fn try_new(cell: Live<'a, T>) -> Option<Self> {
-        cell.begin_read().then(|| Ref {
-            place: cell.place(),
+        Holder::<T, READER>::try_new(cell).map(Ref::of)
+    }
+
+    #[inline(always)]
+    fn of(holder: Holder<'a, T, READER>) -> Self {
+        Ref {
+            holder,
             value: PhantomData,
-        })
+        }
     }
 
     /// Returns another guard of the same value.
@@ -97,28 +103,15 @@ impl<'a, T> Ref<'a, T> {
         reason = "a method would hide the value's own"
     )]
     pub fn clone(guard: &Self) -> Self {
-        // SAFETY: `holder-keeps-cell`, by the guard that is cloned.
-        let live: Live<'a, T> = unsafe { guard.place.live() };
-        if !live.begin_read_along() {
+        match guard.holder.try_clone() {
+            Some(holder) => Ref::of(holder),
             // Whatever else its state says: a doomed value is cloned too.
-            panic!(
+            None => panic!(
                 "Ref::clone was refused for {:?}: the value has too many readers \
                  (limit {MAX_READERS})",
-                live.key()
-            );
+                guard.holder.live().key()
+            ),
         }
-        Ref {
-            place: guard.place,
-            value: PhantomData,
-        }
-    }
-
-    /// The place, whose reader the caller becomes.
-    #[inline(always)]
-    pub(super) fn into_place(self) -> Place<T> {
-        let place = self.place;
-        core::mem::forget(self);
-        place
     }
 }
 
@@ -127,18 +120,7 @@ impl<T> Deref for Ref<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: by `holder-keeps-cell` the cell is allocated; by
-        // `readers-or-writer` and `borrow-keeps-value` the value stays and is
-        // not written to while this reader is counted.
-        unsafe { self.place.live().value().as_ref() }
-    }
-}
-
-impl<T> Drop for Ref<'_, T> {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: this is the reader that was admitted.
-        unsafe { self.place.end_read() };
+        self.holder.value()
     }
 }
 
@@ -162,7 +144,7 @@ impl<T> Drop for Ref<'_, T> {
 /// ```
 #[must_use = "the borrow ends at once"]
 pub struct RefMut<'a, T> {
-    place: Place<T>,
+    holder: Holder<'a, T, WRITER>,
     /// Invariant in `T`.
     value: PhantomData<&'a mut T>,
 }
@@ -171,24 +153,15 @@ impl<'a, T> RefMut<'a, T> {
     /// Borrows the value mutably, unless that is refused.
     #[inline(always)]
     pub(crate) fn try_new(cell: Live<'a, T>) -> Option<Self> {
-        cell.begin_write().then(|| RefMut {
-            place: cell.place(),
+        Holder::<T, WRITER>::try_new(cell).map(|holder| RefMut {
+            holder,
             value: PhantomData,
         })
     }
 
     /// Drops the value in place instead of ending the borrow.
     pub(crate) fn destroy(self) {
-        // SAFETY: this is the writer that was admitted, and it ends.
-        unsafe { self.into_place().destroy_by_writer() };
-    }
-
-    /// The place, whose writer the caller becomes.
-    #[inline(always)]
-    pub(super) fn into_place(self) -> Place<T> {
-        let place = self.place;
-        core::mem::forget(self);
-        place
+        self.holder.destroy();
     }
 }
 
@@ -197,28 +170,14 @@ impl<T> Deref for RefMut<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: by `holder-keeps-cell` the cell is allocated; by
-        // `readers-or-writer` and `borrow-keeps-value` the value stays and is
-        // only reached through this guard while it holds `X`.
-        unsafe { self.place.live().value().as_ref() }
+        self.holder.value()
     }
 }
 
 impl<T> DerefMut for RefMut<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: by `holder-keeps-cell` the cell is allocated; by
-        // `readers-or-writer` and `borrow-keeps-value` the value stays and is
-        // only reached through this guard while it holds `X`.
-        unsafe { self.place.live().value().as_mut() }
-    }
-}
-
-impl<T> Drop for RefMut<'_, T> {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: this is the writer that was admitted.
-        unsafe { self.place.end_write() };
+        self.holder.value_mut()
     }
 }
 
@@ -252,33 +211,19 @@ struct End<'a> {
 }
 
 impl<'a> End<'a> {
+    /// The end of this borrow.
     #[inline]
-    fn of_reader<T>(guard: Ref<'a, T>) -> Self {
-        unsafe fn end<T>(stamp: NonNull<Stamp>, header: NonNull<SlabHeader>) {
-            // SAFETY: the reader that was admitted, and the stamp of a cell of `T`, from `new`.
-            unsafe { Place::<T>::new(CellPtr::of_stamp(stamp), header).end_read() };
+    fn of<T, const KIND: u8>(holder: Holder<'a, T, KIND>) -> Self {
+        unsafe fn end<T, const KIND: u8>(stamp: NonNull<Stamp>, header: NonNull<SlabHeader>) {
+            // SAFETY: the borrow that was given up, with the stamp of a cell of `T`, from below.
+            drop(unsafe { Holder::<T, KIND>::new(Place::new(CellPtr::of_stamp(stamp), header)) });
         }
-        Self::new(guard.into_place(), end::<T>)
-    }
-
-    #[inline]
-    fn of_writer<T>(guard: RefMut<'a, T>) -> Self {
-        unsafe fn end<T>(stamp: NonNull<Stamp>, header: NonNull<SlabHeader>) {
-            // SAFETY: the writer that was admitted, and the stamp of a cell of `T`, from `new`.
-            unsafe { Place::<T>::new(CellPtr::of_stamp(stamp), header).end_write() };
-        }
-        Self::new(guard.into_place(), end::<T>)
-    }
-
-    /// The end of a guard that had this place, and was given up without being ended.
-    #[inline(always)]
-    fn new<T>(place: Place<T>, end: unsafe fn(NonNull<Stamp>, NonNull<SlabHeader>)) -> Self {
-        let (cell, header) = place.into_parts();
+        let (cell, header) = holder.into_place().into_parts();
         End {
             // SAFETY: by `holder-keeps-cell` the cell of a guard is allocated.
             stamp: unsafe { CellPtr::<T>::new(cell).stamp() },
             header,
-            end,
+            end: end::<T, KIND>,
             alive: PhantomData,
         }
     }
@@ -366,10 +311,10 @@ impl<'a, T> Ref<'a, T> {
     where
         F: FnOnce(&T) -> &U,
     {
-        let part = NonNull::from(f(&guard));
-        // SAFETY: a part of the value, which the reader keeps until its end (`readers-or-writer`,
-        // `borrow-keeps-value`, `part-borrowed`).
-        MappedRef(unsafe { Guard::new(part, End::of_reader(guard)) })
+        match Self::filter_map(guard, |value| Some(f(value))) {
+            Ok(mapped) => mapped,
+            Err(_) => unreachable!("there is a part"),
+        }
     }
 
     /// Turns the guard into a guard of a part of the value, if the value has this part.
@@ -398,9 +343,10 @@ impl<'a, T> Ref<'a, T> {
         F: FnOnce(&T) -> Option<&U>,
     {
         match f(&guard).map(NonNull::from) {
-            // SAFETY: as in `map`.
+            // SAFETY: a part of the value, which the reader keeps until its end
+            // (`readers-or-writer`, `borrow-keeps-value`, `part-borrowed`).
             Some(part) => Ok(MappedRef(unsafe {
-                Guard::new(part, End::of_reader(guard))
+                Guard::new(part, End::of(guard.holder))
             })),
             None => Err(guard),
         }
@@ -566,14 +512,14 @@ impl<'a, T> RefMut<'a, T> {
     /// assert_eq!(slot.get().0, 8);
     /// ```
     #[inline]
-    pub fn map<U: ?Sized, F>(mut guard: Self, f: F) -> MappedRefMut<'a, U>
+    pub fn map<U: ?Sized, F>(guard: Self, f: F) -> MappedRefMut<'a, U>
     where
         F: FnOnce(&mut T) -> &mut U,
     {
-        let part = NonNull::from(f(&mut guard));
-        // SAFETY: a part of the value, which only this writer reaches until its end
-        // (`readers-or-writer`, `borrow-keeps-value`, `part-borrowed`).
-        MappedRefMut(unsafe { Guard::new(part, End::of_writer(guard)) })
+        match Self::filter_map(guard, |value| Some(f(value))) {
+            Ok(mapped) => mapped,
+            Err(_) => unreachable!("there is a part"),
+        }
     }
 
     /// Turns the guard into a guard of a part of the value, if the value has this part.
@@ -603,9 +549,10 @@ impl<'a, T> RefMut<'a, T> {
         F: FnOnce(&mut T) -> Option<&mut U>,
     {
         match f(&mut guard).map(NonNull::from) {
-            // SAFETY: as in `map`.
+            // SAFETY: a part of the value, which only this writer reaches until its end
+            // (`readers-or-writer`, `borrow-keeps-value`, `part-borrowed`).
             Some(part) => Ok(MappedRefMut(unsafe {
-                Guard::new(part, End::of_writer(guard))
+                Guard::new(part, End::of(guard.holder))
             })),
             None => Err(guard),
         }

@@ -418,7 +418,7 @@ pub struct Drain<'a, T, M: Memory>(Walk<'a, T, M>, usize);
 iterator!(Drain, (Key, T), |this, cell| {
     if cell.vacate_by_key() {
         // SAFETY: the cell was just vacated for this call: the value is moved out once.
-        Some((cell.key(), unsafe { cell.place().read() }))
+        Some((cell.key(), unsafe { cell.read() }))
     } else {
         this.1 += usize::from(
             cell.state().is_occupied() && walk::conflict(this.0.cells(), cell).is_some(),

@@ -21,6 +21,7 @@ use crate::slab::cell::{CellPtr, Live};
 use crate::slab::cells::Cells;
 use crate::slab::growable::Growable;
 use crate::slab::guard::{Ref, RefMut};
+use crate::slab::holder::Holder;
 use crate::slab::slot::Slot;
 use crate::slab::state::State;
 use crate::slab::{Memory, TrackedSlab, sent, walk};
@@ -294,7 +295,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
                     self.refuse("remove_by_key", key);
                 }
                 // SAFETY: the cell was just vacated for this call: the value is moved out once.
-                unsafe { cell.place().read() }
+                unsafe { cell.read() }
             }
             None => self.refuse("remove_by_key", key),
         }
@@ -356,7 +357,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         let cell = self.cells().get(key).ok_or(AccessError::Missing)?;
         if cell.vacate_by_key() {
             // SAFETY: the cell was just vacated for this call: the value is moved out once.
-            Ok(unsafe { cell.place().read() })
+            Ok(unsafe { cell.read() })
         } else {
             Err(self.conflict(cell).why_no_writer())
         }
@@ -418,11 +419,9 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     pub fn try_slot(&self, key: Key) -> Result<Slot<T>, AccessError> {
         let cell = self.cells().get(key).ok_or(AccessError::Missing)?;
-        if cell.regain_handle() {
-            // SAFETY: regained, the handle is ours and the only one.
-            Ok(unsafe { Slot::new(cell.place()) })
-        } else {
-            Err(self.conflict(cell).why_no_handle())
+        match Holder::try_regain(cell) {
+            Some(holder) => Ok(Slot::of(holder)),
+            None => Err(self.conflict(cell).why_no_handle()),
         }
     }
 }

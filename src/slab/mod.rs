@@ -9,7 +9,7 @@
 //! | file | content |
 //! |---|---|
 //! | `slot.rs`, `slot_box.rs`, `dyn_slot_box.rs`, `guard.rs` | the handles; the guards of values and of their parts |
-//! | `cell.rs`, `state.rs`, `shape.rs` | one cell: its layout and every event of its life; its state word; its layout for cold code, which does not know the type of its value |
+//! | `cell.rs`, `holder.rs`, `state.rs`, `shape.rs` | one cell: its layout and every event of its life; what holds it; its state word; its layout for cold code, which does not know the type of its value |
 //! | `header.rs` | the header that handles point to: free stack, counts, release of the memory |
 //! | `cells.rs`, `walk.rs`, `sent.rs` | the cell of a key, and a free cell; walks over all cells; cells whose value another thread has |
 //! | `keyed.rs`, `iter.rs` | access and removal by key; iteration and bulk removal |
@@ -28,6 +28,7 @@ pub(crate) mod growable;
 mod growth;
 pub(crate) mod guard;
 pub(crate) mod header;
+mod holder;
 pub(crate) mod iter;
 pub(crate) mod keyed;
 mod options;
@@ -48,10 +49,10 @@ use crate::error::{AllocError, FullError};
 use crate::key::Key;
 use crate::raw::held::Held;
 use crate::raw::report::Report;
-use crate::slab::cell::Place;
+use crate::slab::cells::Cells;
 pub use crate::slab::cells::Memory;
-use crate::slab::cells::{Cells, claim, look};
 use crate::slab::header::SlabHeader;
+use crate::slab::holder::{Holder, Popped};
 use crate::slab::slot::{Slot, VacantSlot};
 use crate::stats::Stats;
 #[cfg(doc)]
@@ -142,17 +143,11 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         self.memory.header()
     }
 
-    /// Takes a free cell off the stack, if there is one; does not grow.
-    #[inline(always)]
-    fn claim(&self) -> Option<Place<T>> {
-        claim(&self.memory)
-    }
-
     /// Takes a free cell off the stack; grows if the stack is empty.
     #[inline(always)]
-    fn try_claim(&self) -> Result<Place<T>, Option<AllocError>> {
-        match self.claim() {
-            Some(place) => Ok(place),
+    fn try_claim(&self) -> Result<Popped<T>, Option<AllocError>> {
+        match self.cells().claim() {
+            Some(popped) => Ok(popped),
             // SAFETY: the memory was made for cells of `T` (`new_in`).
             None => unsafe { self.memory.claim_when_empty() },
         }
@@ -183,19 +178,18 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     pub fn try_insert(&self, value: T) -> Result<Slot<T>, FullError<T>> {
         if Held::<T>::IN_REGISTERS {
             return match self.try_claim() {
-                // SAFETY: the cell was just popped: free, and no one else has it (`free-on-stack`).
-                Ok(place) => Ok(unsafe { Slot::fill(place, value) }),
+                Ok(popped) => Ok(Slot::fill(popped, value)),
                 Err(_) => Err(FullError(value)),
             };
         }
-        let Some((place, lowered)) = look(&self.memory) else {
+        let Some((place, lowered)) = self.cells().look() else {
             return self.insert_when_empty(Held::new(value));
         };
         // SAFETY: a free cell, which is off the stack before other code runs (`free-on-stack`). The
         // value is written first: if the stack changed first, the compiler would copy a value that
         // lies behind a reference to a place of its own.
         unsafe {
-            let slot = Slot::fill(place, value);
+            let slot = Slot::fill(Holder::new(place), value);
             self.cells().header().stack.lower(lowered);
             Ok(slot)
         }
@@ -208,8 +202,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     fn insert_when_empty(&self, held: Held<T>) -> Result<Slot<T>, FullError<T>> {
         // SAFETY: the memory was made for cells of `T` (`new_in`).
         match unsafe { self.memory.claim_when_empty() } {
-            // SAFETY: the cell was just popped: free, and no one else has it (`free-on-stack`).
-            Ok(place) => Ok(unsafe { Slot::fill(place, held.value) }),
+            Ok(popped) => Ok(Slot::fill(popped, held.value)),
             Err(_) => Err(FullError(held.value)),
         }
     }
@@ -265,8 +258,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     #[inline]
     pub fn try_vacant_slot(&self) -> Result<VacantSlot<T>, AllocError> {
         match self.try_claim() {
-            // SAFETY: the cell was just popped: free, and no one else has it (`free-on-stack`).
-            Ok(place) => Ok(unsafe { VacantSlot::hold(place) }),
+            Ok(popped) => Ok(VacantSlot::hold(popped)),
             Err(cause) => Err(cause.unwrap_or_else(|| self.full())),
         }
     }

@@ -34,6 +34,7 @@ use core::ptr::NonNull;
 use super::cell::{CellPtr, Live, Place};
 use super::cells::{Cells, Memory, ShapedCells};
 use super::header::{self, SlabHeader};
+use super::slot::Slot;
 use super::state::State;
 use crate::key::{Key, MAX_SLOTS};
 use crate::raw::packed::{Packing, Word};
@@ -64,11 +65,10 @@ impl<T> Place<T> {
     ///
     /// The caller is that handle, on the thread of the slab, which was not dropped.
     pub(crate) unsafe fn receive(self) {
-        // SAFETY: the handle keeps the place until here, and is the one exclusive borrow.
-        unsafe {
-            self.live().header().uncount_sent(1);
-            self.unbox();
-        }
+        // SAFETY: the handle keeps the place (precondition).
+        let live: Live<'_, T> = unsafe { self.live() };
+        live.header().uncount_sent(1);
+        live.set_state(live.state().owned());
     }
 
     /// Returns the value of a sent cell.
@@ -302,7 +302,7 @@ fn drop_up_to<T, M: Memory>(cells: Cells<'_, T, M>, most: usize) -> usize {
             cell.key_place().write(number);
             let place = cells.place(cell);
             place.receive();
-            place.drop_handle();
+            drop(Slot::new(place));
         }
     }
     dropped

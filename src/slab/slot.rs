@@ -4,7 +4,7 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use core::mem::MaybeUninit;
+use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ptr::NonNull;
 
 use crate::error::AccessError;
@@ -13,6 +13,7 @@ use crate::raw::poison::move_out;
 use crate::raw::touch::prefetch;
 use crate::slab::cell::{CellPtr, Live, Place};
 use crate::slab::guard::{Ref, RefMut, why_no_reader, why_no_writer};
+use crate::slab::holder::{Holder, Popped, RESERVATION, SLOT};
 use crate::slab::state::State;
 
 /// An owning handle of a value in a [`BoundedSlab`](crate::BoundedSlab) or a [`Slab`](crate::Slab):
@@ -57,7 +58,7 @@ use crate::slab::state::State;
 /// ```
 #[must_use = "dropping a slot drops its value"]
 pub struct Slot<T> {
-    place: Place<T>,
+    holder: Holder<'static, T, SLOT>,
     /// Invariant in `T`: a shorter-lived reference put in through one handle
     /// could be read through another.
     value: PhantomData<*mut T>,
@@ -72,43 +73,38 @@ impl<T> Slot<T> {
     /// The place is not unheld, and no other handle of it exists (`one-handle`).
     #[inline(always)]
     pub(crate) unsafe fn new(place: Place<T>) -> Self {
+        // SAFETY: the caller's handle becomes this one (precondition).
+        Slot::of(unsafe { Holder::new(place) })
+    }
+
+    #[inline(always)]
+    pub(super) fn of(holder: Holder<'static, T, SLOT>) -> Self {
         Slot {
-            place,
+            holder,
             value: PhantomData,
         }
     }
 
     /// Puts a value into a cell.
-    ///
-    /// # Safety
-    ///
-    /// The caller has just popped it.
     #[inline(always)]
-    pub(crate) unsafe fn fill(place: Place<T>, value: T) -> Self {
-        // SAFETY: just popped, so allocated, and the caller's alone (`free-on-stack`).
-        unsafe {
-            place.live().fill(value);
-            Slot::new(place)
-        }
+    pub(super) fn fill(popped: Popped<T>, value: T) -> Self {
+        Slot::of(popped.fill(value))
     }
 
     #[inline(always)]
     pub(crate) fn live(&self) -> Live<'_, T> {
-        // SAFETY: the handle keeps its cell allocated and stamped (`holder-keeps-cell`).
-        unsafe { self.place.live() }
-    }
-
-    #[inline(always)]
-    pub(crate) fn place(&self) -> Place<T> {
-        self.place
+        self.holder.live()
     }
 
     /// The place, whose handle the caller becomes.
     #[inline(always)]
     pub(crate) fn into_place(self) -> Place<T> {
-        let place = self.place;
-        core::mem::forget(self);
-        place
+        self.holder.into_place()
+    }
+
+    #[inline(always)]
+    pub(super) fn into_holder(self) -> Holder<'static, T, SLOT> {
+        self.holder
     }
 
     /// Borrows the value.
@@ -468,10 +464,8 @@ impl<T> Slot<T> {
         // the usual one would be copied twice through the stack (CHURN LIFO of 64
         // bytes: more than twice the time).
         unsafe {
-            let place = self.place;
-            let value = if place.vacate(State::OWNED) {
-                core::mem::forget(self);
-                place.live().value()
+            let value = if self.live().vacate(State::OWNED) {
+                ManuallyDrop::new(self).live().value()
             } else {
                 self.into_inner_uncommonly(&mut spare)
             };
@@ -485,24 +479,9 @@ impl<T> Slot<T> {
     #[inline(never)]
     #[track_caller]
     fn into_inner_uncommonly(self, spare: &mut MaybeUninit<T>) -> NonNull<T> {
-        match self.try_into_inner_uncommonly() {
+        match self.holder.try_into_inner_uncommonly() {
             Ok(value) => NonNull::from(spare.write(value)),
-            Err(slot) => slot.refuse("into_inner"),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn try_into_inner_uncommonly(self) -> Result<T, Self> {
-        // SAFETY: on `Some` the slot ends without a drop.
-        unsafe {
-            match self.place.take_from_closed() {
-                Some(value) => {
-                    core::mem::forget(self);
-                    Ok(value)
-                }
-                None => Err(self),
-            }
+            Err(holder) => Slot::of(holder).refuse("into_inner"),
         }
     }
 
@@ -523,14 +502,7 @@ impl<T> Slot<T> {
     /// ```
     #[inline]
     pub fn try_into_inner(self) -> Result<T, Self> {
-        // SAFETY: on success the slot ends without a drop, and the value is read out once.
-        unsafe {
-            if self.place.vacate(State::OWNED) {
-                Ok(self.into_place().read())
-            } else {
-                self.try_into_inner_uncommonly()
-            }
-        }
+        self.holder.try_into_inner().map_err(Slot::of)
     }
 
     /// Hands the value to its slab, and returns its key.
@@ -550,9 +522,7 @@ impl<T> Slot<T> {
     #[doc(alias("into_key", "forget"))]
     pub fn leak(self) -> Key {
         let key = self.key();
-        // SAFETY: `into_place` ends the slot without a drop, so it is the handle that is given up
-        // (`one-handle`).
-        unsafe { self.into_place().leak_handle() };
+        self.holder.leak();
         key
     }
 
@@ -577,15 +547,6 @@ impl<T> Slot<T> {
 fn refuse(operation: &str, key: Key, state: State) -> ! {
     let reason = state.why_refused();
     panic!("Slot::{operation} was refused for the value at {key:?}: {reason}")
-}
-
-/// Drops the value, or dooms it if it is borrowed. A slot without a value frees its cell.
-impl<T> Drop for Slot<T> {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: the handle exists (`holder-keeps-cell`), and ends with this call.
-        unsafe { self.place.drop_handle() };
-    }
 }
 
 /// Prints the key, not the value, which may be borrowed or gone.
@@ -620,7 +581,7 @@ impl<T> fmt::Debug for Slot<T> {
 /// ```
 #[must_use = "dropping a reservation gives the slot back"]
 pub struct VacantSlot<T> {
-    place: Place<T>,
+    holder: Holder<'static, T, RESERVATION>,
     /// Invariant in `T`, like the slot it becomes.
     value: PhantomData<*mut T>,
 }
@@ -628,35 +589,23 @@ pub struct VacantSlot<T> {
 const _: () = assert!(size_of::<VacantSlot<u64>>() == 2 * size_of::<usize>());
 
 impl<T> VacantSlot<T> {
-    /// # Safety
-    ///
-    /// The place is held, and no other handle of it exists (`one-handle`).
     #[inline(always)]
-    unsafe fn new(place: Place<T>) -> Self {
+    fn of(holder: Holder<'static, T, RESERVATION>) -> Self {
         VacantSlot {
-            place,
+            holder,
             value: PhantomData,
         }
     }
 
     /// Reserves a cell.
-    ///
-    /// # Safety
-    ///
-    /// The caller has just popped it.
     #[inline(always)]
-    pub(crate) unsafe fn hold(place: Place<T>) -> Self {
-        // SAFETY: just popped, so allocated, and the caller's alone (`free-on-stack`).
-        unsafe {
-            place.live().hold();
-            VacantSlot::new(place)
-        }
+    pub(super) fn hold(popped: Popped<T>) -> Self {
+        VacantSlot::of(popped.hold())
     }
 
     #[inline(always)]
     fn live(&self) -> Live<'_, T> {
-        // SAFETY: the handle keeps its cell allocated and stamped (`holder-keeps-cell`).
-        unsafe { self.place.live() }
+        self.holder.live()
     }
 
     /// Inserts the value. Cannot fail.
@@ -677,13 +626,7 @@ impl<T> VacantSlot<T> {
     /// ```
     #[inline]
     pub fn insert(self, value: T) -> Slot<T> {
-        let place = self.place;
-        core::mem::forget(self);
-        // SAFETY: the reservation ends and becomes the slot, the one handle.
-        unsafe {
-            place.fill_held(value);
-            Slot::new(place)
-        }
+        Slot::of(self.holder.fill(value))
     }
 
     /// Returns the key that the value will have.
@@ -779,23 +722,10 @@ impl<T> Slot<T> {
     /// ```
     #[inline]
     pub fn try_take(self) -> Result<(T, VacantSlot<T>), Self> {
-        // SAFETY: on `Some` the slot becomes the reservation, the cell's one
-        // handle.
-        unsafe {
-            match self.place().take_and_hold() {
-                Some(value) => Ok((value, VacantSlot::new(self.into_place()))),
-                None => Err(self),
-            }
+        match self.holder.try_take() {
+            Ok((value, holder)) => Ok((value, VacantSlot::of(holder))),
+            Err(holder) => Err(Slot::of(holder)),
         }
-    }
-}
-
-/// Frees the slot.
-impl<T> Drop for VacantSlot<T> {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: the reservation exists (`holder-keeps-cell`), and ends with this call.
-        unsafe { self.place.drop_reservation() };
     }
 }
 

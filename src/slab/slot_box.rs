@@ -1,7 +1,7 @@
 //! `SlotBox`: an owning handle that is also the exclusive borrow.
 
 use core::marker::PhantomData;
-use core::mem::MaybeUninit;
+use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::{Deref, DerefMut};
 use core::pin::Pin;
 use core::ptr::NonNull;
@@ -10,6 +10,7 @@ use crate::as_value::print_as_value;
 use crate::key::Key;
 use crate::raw::poison::move_out;
 use crate::slab::cell::{CellPtr, Live, Place};
+use crate::slab::holder::{BOX, Holder};
 use crate::slab::slot::Slot;
 use crate::slab::state::State;
 use crate::slab::{Memory, TrackedSlab};
@@ -39,7 +40,7 @@ use crate::slab::{Memory, TrackedSlab};
 /// ```
 #[must_use = "dropping a box drops its value"]
 pub struct SlotBox<T> {
-    place: Place<T>,
+    holder: Holder<'static, T, BOX>,
     /// Invariant in `T`, like the slot it came from.
     value: PhantomData<*mut T>,
 }
@@ -47,29 +48,22 @@ pub struct SlotBox<T> {
 const _: () = assert!(size_of::<SlotBox<u64>>() == 2 * size_of::<usize>());
 
 impl<T> SlotBox<T> {
-    /// # Safety
-    ///
-    /// The place is exclusively borrowed, and the caller gives up its handle and
-    /// that borrow.
     #[inline(always)]
-    unsafe fn new(place: Place<T>) -> Self {
+    fn of(holder: Holder<'static, T, BOX>) -> Self {
         SlotBox {
-            place,
+            holder,
             value: PhantomData,
         }
     }
 
     #[inline(always)]
     fn live(&self) -> Live<'_, T> {
-        // SAFETY: the handle keeps its cell allocated and stamped (`holder-keeps-cell`).
-        unsafe { self.place.live() }
+        self.holder.live()
     }
 
     #[inline(always)]
     pub(super) fn into_place(boxed: Self) -> Place<T> {
-        let place = boxed.place;
-        core::mem::forget(boxed);
-        place
+        boxed.holder.into_place()
     }
 
     /// Ends the borrow, and turns the box back into a slot.
@@ -87,12 +81,7 @@ impl<T> SlotBox<T> {
     /// ```
     #[inline]
     pub fn into_slot(boxed: Self) -> Slot<T> {
-        let place = Self::into_place(boxed);
-        // SAFETY: the box ends and becomes the slot, the one handle.
-        unsafe {
-            place.unbox();
-            Slot::new(place)
-        }
+        Slot::of(boxed.holder.into_slot())
     }
 
     /// Moves the value out, and frees its slot.
@@ -112,15 +101,14 @@ impl<T> SlotBox<T> {
     /// ```
     #[inline]
     pub fn into_inner(boxed: Self) -> T {
-        let place = Self::into_place(boxed);
         let mut spare = MaybeUninit::uninit();
-        // SAFETY: the box has ended without a drop, and the value is read out,
-        // once. One read for both ways: see `Slot::into_inner`.
+        // SAFETY: the box ends without a drop, and the value is read out, once. One read for both
+        // ways: see `Slot::into_inner`.
         unsafe {
-            let value = if place.vacate(State::EXCLUSIVE) {
-                place.live().value()
+            let value = if boxed.live().vacate(State::EXCLUSIVE) {
+                ManuallyDrop::new(boxed).live().value()
             } else {
-                Self::take_marked(place, &mut spare)
+                Self::take_marked(boxed, &mut spare)
             };
             move_out(value)
         }
@@ -128,19 +116,10 @@ impl<T> SlotBox<T> {
 
     /// The cold path of [`into_inner`](Self::into_inner), for a value that was marked when its
     /// slab was dropped: leaves it in `spare`.
-    ///
-    /// # Safety
-    ///
-    /// The caller was the box of this place.
     #[cold]
     #[inline(never)]
-    unsafe fn take_marked(place: Place<T>, spare: &mut MaybeUninit<T>) -> NonNull<T> {
-        // SAFETY: the box becomes the slot, the one handle.
-        let slot = unsafe {
-            place.unbox();
-            Slot::new(place)
-        };
-        NonNull::from(spare.write(slot.into_inner()))
+    fn take_marked(boxed: Self, spare: &mut MaybeUninit<T>) -> NonNull<T> {
+        NonNull::from(spare.write(Self::into_slot(boxed).into_inner()))
     }
 
     /// Returns the key of the value. Access by this key is refused while the box lives.
@@ -261,12 +240,9 @@ impl<T> Slot<T> {
     /// ```
     #[inline]
     pub fn try_into_box(self) -> Result<SlotBox<T>, Self> {
-        if self.live().begin_box() {
-            // SAFETY: `begin_box` has admitted the box's borrow; the slot ends, so the box is the
-            // only handle (`one-handle`).
-            Ok(unsafe { SlotBox::new(self.into_place()) })
-        } else {
-            Err(self)
+        match self.into_holder().try_into_box() {
+            Ok(holder) => Ok(SlotBox::of(holder)),
+            Err(holder) => Err(Slot::of(holder)),
         }
     }
 }
@@ -298,7 +274,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         // and left `X`, which keeps the cell.
         unsafe {
             let value = NonNull::new_unchecked(pointer);
-            SlotBox::new(self.cells().place(CellPtr::of_value(value)))
+            SlotBox::of(Holder::new(self.cells().place(CellPtr::of_value(value))))
         }
     }
 }
@@ -309,7 +285,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// Returns `true` if the box is of this slab.
     #[inline]
     pub(crate) fn is_home_of(&self, boxed: &SlotBox<T>) -> bool {
-        boxed.place.is_of(self.header_address())
+        boxed.holder.place().is_of(self.header_address())
     }
 
     /// Turns a pointer from [`SlotBox::into_raw`] back into the box. Returns `None` if the value is
@@ -333,7 +309,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         let found = self.cells().get(key)?;
         // SAFETY: the cell is one of this slab's, so its place has this header. The cell is
         // exclusively borrowed, and the caller gave up that borrow (preconditions).
-        (found.start() == start).then(|| unsafe { SlotBox::new(found.place()) })
+        (found.start() == start).then(|| SlotBox::of(unsafe { Holder::new(found.place()) }))
     }
 }
 
@@ -342,27 +318,14 @@ impl<T> Deref for SlotBox<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the exclusive borrow is ours, so the value is there and only
-        // reached through this box (`readers-or-writer`, `borrow-keeps-value`).
-        unsafe { self.live().value().as_ref() }
+        self.holder.value()
     }
 }
 
 impl<T> DerefMut for SlotBox<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the exclusive borrow is ours, so the value is there and only
-        // reached through this box (`readers-or-writer`, `borrow-keeps-value`).
-        unsafe { self.live().value().as_mut() }
-    }
-}
-
-/// Drops the value and frees its slot.
-impl<T> Drop for SlotBox<T> {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: the box exists (`holder-keeps-cell`), and ends with this call.
-        unsafe { self.place.drop_box() };
+        self.holder.value_mut()
     }
 }
 

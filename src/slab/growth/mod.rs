@@ -28,6 +28,7 @@ use crate::slab::growth::ahead::Ahead;
 use crate::slab::growth::growable_header::{Array, GrowableHeader, Supplies};
 use crate::slab::growth::table::ChunkShape;
 use crate::slab::header::{close, unallocated};
+use crate::slab::holder::{Holder, Popped};
 use crate::slab::shape::Shape;
 #[cfg(feature = "std")]
 use crate::slab::shape::stamp_all;
@@ -215,8 +216,9 @@ impl Growable {
     /// The `impl`'s.
     #[cold]
     #[inline(never)]
-    pub(super) unsafe fn try_claim_by_growing<T>(&self) -> Result<Place<T>, AllocError> {
-        // SAFETY: the memory was made for cells of `T` (precondition).
+    pub(super) unsafe fn try_claim_by_growing<T>(&self) -> Result<Popped<T>, AllocError> {
+        // SAFETY: the memory was made for cells of `T` (precondition). The cell was just taken: free,
+        // and no one else has it (`free-on-stack`, `fresh-keys`).
         unsafe {
             let is_returned = sent::refill(ShapedCells::new(self, const { &Shape::of::<T>() }));
             let cell = match is_returned {
@@ -227,7 +229,10 @@ impl Growable {
                 Some(cell) => cell,
                 None => self.try_claim_of_new_chunk(const { &ChunkShape::of::<T>() })?,
             };
-            Ok(Place::new(CellPtr::new(cell), self.header.get()))
+            Ok(Holder::new(Place::new(
+                CellPtr::new(cell),
+                self.header.get(),
+            )))
         }
     }
 

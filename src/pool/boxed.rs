@@ -143,14 +143,7 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, T, M> {
     #[inline]
     #[doc(alias("free", "remove"))]
     pub fn into_inner(boxed: Self) -> T {
-        let (value, way) = Self::into_parts(boxed);
-        // SAFETY: the box owned the cell, and is forgotten: the value is read once, and the
-        // cell is freed once.
-        unsafe {
-            let read = value.read();
-            drop(Vacated::<MaybeUninit<T>, M>::new(value.cast(), way));
-            read
-        }
+        Self::take(boxed).0
     }
 
     /// Moves the value out and keeps the cell, which can be [written](PoolBox::write) again.

@@ -238,7 +238,6 @@ pub use storage::{InStorage, PoolStorage, StorageBox};
 use crate::error::{AllocError, FullError};
 use crate::raw::held::Held;
 use crate::stats::Stats;
-use memory::Vacated;
 
 /// Panics because no cell is free, or aborts if the allocator has refused memory.
 #[cold]
@@ -299,23 +298,35 @@ unsafe impl<T: Send, M: PoolMemory> Send for Pool<'_, T, M> {}
 impl<T, M: PoolMemory> core::panic::RefUnwindSafe for Pool<'_, T, M> {}
 impl<T, M: PoolMemory> core::panic::UnwindSafe for Pool<'_, T, M> {}
 
+/// A box of a cell that was claimed.
+type Vacant<'p, T, M> = PoolBox<'p, MaybeUninit<T>, M>;
+
 impl<T, M: PoolMemory> Pool<'_, T, M> {
-    /// Takes a free cell, which the caller then owns (`cell-owner`), or returns the error of a full
-    /// pool.
+    /// Takes a free cell, or returns the error of a full pool.
     #[inline(always)]
-    fn claim(&self) -> Result<NonNull<T>, AllocError> {
-        match self.memory.pop() {
-            Some(cell) => Ok(cell.cast()),
+    fn claim(&self) -> Result<Vacant<'_, T, M>, AllocError> {
+        match self.pop() {
+            Some(vacant) => Ok(vacant),
             None => self.claim_fresh(),
         }
+    }
+
+    /// Takes the cell that was freed last.
+    #[inline(always)]
+    fn pop(&self) -> Option<Vacant<'_, T, M>> {
+        let way = self.memory.way();
+        let cell = self.memory.pop()?.cast();
+        // SAFETY: just taken from this memory, so the box is its only owner (`cell-owner`); its value
+        // may be uninitialised.
+        Some(unsafe { PoolBox::new(cell, way) })
     }
 
     /// Like [`claim`](Self::claim), if only cells that were never used can be free.
     #[cold]
     #[inline(never)]
-    fn claim_fresh(&self) -> Result<NonNull<T>, AllocError> {
-        let cell = (self.memory.refill()).and_then(|()| self.memory.pop().ok_or(None));
-        cell.map(NonNull::cast).map_err(|cause| {
+    fn claim_fresh(&self) -> Result<Vacant<'_, T, M>, AllocError> {
+        let vacant = (self.memory.refill()).and_then(|()| self.pop().ok_or(None));
+        vacant.map_err(|cause| {
             self.memory.fresh().count_refusal();
             cause.unwrap_or(AllocError::Full {
                 capacity: self.capacity(),
@@ -327,7 +338,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// so every allocation would need room on the stack for it.
     #[cold]
     #[inline(never)]
-    fn claim_fresh_if_any(&self) -> Option<NonNull<T>> {
+    fn claim_fresh_if_any(&self) -> Option<Vacant<'_, T, M>> {
         self.claim_fresh().ok()
     }
 
@@ -341,48 +352,49 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// # Safety
     ///
     /// The cell and the rest came from a look at the free list of this pool, which has not changed
-    /// since.
+    /// since; the way is its memory's.
     #[inline(always)]
-    unsafe fn put(&self, (cell, rest): (NonNull<u8>, M::Rest), value: T) -> NonNull<T> {
+    unsafe fn put(
+        &self,
+        way: M::Way,
+        (cell, rest): (NonNull<u8>, M::Rest),
+        value: T,
+    ) -> PoolBox<'_, T, M> {
         let cell = cell.cast::<T>();
         // SAFETY: a free cell with room for a `T` (`cell-memory`), on which the list does not
-        // depend any more; to move a value runs no user code.
+        // depend any more; to move a value runs no user code. The cell has a value then, and the box
+        // is its only owner (`cell-owner`).
         unsafe {
             cell.write(value);
             self.memory.take(rest);
+            PoolBox::new(cell, way)
         }
-        cell
     }
 
     /// Moves a value into a cell that was never used.
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn put_fresh_or_fail(&self, held: Held<T>) -> NonNull<T> {
-        let cell = self.claim_fresh_or_fail();
-        // SAFETY: just claimed (`cell-owner`), with room for a `T` (`cell-memory`).
-        unsafe { cell.write(held.value) };
-        cell
+    fn put_fresh_or_fail(&self, held: Held<T>) -> PoolBox<'_, T, M> {
+        PoolBox::write(self.claim_fresh_or_fail(), held.value)
     }
 
     /// Moves a value into a cell that was never used, or returns it.
     #[cold]
     #[inline(never)]
-    fn put_fresh(&self, held: Held<T>) -> Result<NonNull<T>, FullError<T>> {
-        let Some(cell) = self.claim_fresh_if_any() else {
-            return Err(FullError(held.value));
-        };
-        // SAFETY: just claimed (`cell-owner`), with room for a `T` (`cell-memory`).
-        unsafe { cell.write(held.value) };
-        Ok(cell)
+    fn put_fresh(&self, held: Held<T>) -> Result<PoolBox<'_, T, M>, FullError<T>> {
+        match self.claim_fresh_if_any() {
+            Some(vacant) => Ok(PoolBox::write(vacant, held.value)),
+            None => Err(FullError(held.value)),
+        }
     }
 
     /// Like [`claim`](Self::claim), but panics if no cell is free.
     #[inline(always)]
     #[track_caller]
-    fn claim_or_fail(&self) -> NonNull<T> {
-        match self.memory.pop() {
-            Some(cell) => cell.cast(),
+    fn claim_or_fail(&self) -> Vacant<'_, T, M> {
+        match self.pop() {
+            Some(vacant) => vacant,
             None => self.claim_fresh_or_fail(),
         }
     }
@@ -390,9 +402,9 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn claim_fresh_or_fail(&self) -> NonNull<T> {
+    fn claim_fresh_or_fail(&self) -> Vacant<'_, T, M> {
         match self.claim_fresh() {
-            Ok(cell) => cell,
+            Ok(vacant) => vacant,
             Err(error) => fail(error),
         }
     }
@@ -421,14 +433,10 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     pub fn alloc(&self, value: T) -> PoolBox<'_, T, M> {
         let way = self.memory.way();
         let Some(free) = self.memory.look() else {
-            let cell = self.put_fresh_or_fail(Held::new(value));
-            // SAFETY: a cell of this pool that was claimed and has a value, so the box is its only
-            // owner (`cell-owner`).
-            return unsafe { PoolBox::new(cell, way) };
+            return self.put_fresh_or_fail(Held::new(value));
         };
-        // SAFETY: `look` returned `free`, and the list has not changed since. The cell has a value
-        // then, and the box is its only owner (`cell-owner`).
-        unsafe { PoolBox::new(self.put(free, value), way) }
+        // SAFETY: `look` returned `free`, and the list has not changed since.
+        unsafe { self.put(way, free, value) }
     }
 
     /// Moves a value into a free cell, or returns it in an error; never panics or aborts.
@@ -452,14 +460,10 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     pub fn try_alloc(&self, value: T) -> Result<PoolBox<'_, T, M>, FullError<T>> {
         let way = self.memory.way();
         let Some(free) = self.memory.look() else {
-            let cell = self.put_fresh(Held::new(value));
-            // SAFETY: a cell of this pool that was claimed and has a value, so the box is its only
-            // owner (`cell-owner`).
-            return cell.map(|cell| unsafe { PoolBox::new(cell, way) });
+            return self.put_fresh(Held::new(value));
         };
-        // SAFETY: `look` returned `free`, and the list has not changed since. The cell has a value
-        // then, and the box is its only owner (`cell-owner`).
-        Ok(unsafe { PoolBox::new(self.put(free, value), way) })
+        // SAFETY: `look` returned `free`, and the list has not changed since.
+        Ok(unsafe { self.put(way, free, value) })
     }
 
     /// Calls `f`, moves the value that it returns into a free cell, and returns a box that owns the
@@ -487,9 +491,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[track_caller]
     #[doc(alias("insert_with", "emplace_with"))]
     pub fn alloc_with(&self, f: impl FnOnce() -> T) -> PoolBox<'_, T, M> {
-        let way = self.memory.way();
-        // SAFETY: the cell was claimed from this memory (`cell-owner`), of which this is the way.
-        unsafe { Self::build(self.claim_or_fail(), way, f) }
+        Self::build(self.claim_or_fail(), f)
     }
 
     /// Calls `f` and moves the value that it returns into a free cell, or returns an error.
@@ -508,27 +510,15 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// ```
     #[inline]
     pub fn try_alloc_with(&self, f: impl FnOnce() -> T) -> Result<PoolBox<'_, T, M>, AllocError> {
-        let way = self.memory.way();
-        // SAFETY: the cell was claimed from this memory (`cell-owner`), of which this is the way.
-        Ok(unsafe { Self::build(self.claim()?, way, f) })
+        Ok(Self::build(self.claim()?, f))
     }
 
-    /// Creates a value in a cell; the cell is freed if `f` panics.
-    ///
-    /// # Safety
-    ///
-    /// The cell was claimed from a pool of this type that is borrowed for `'p`, and `way` is from
-    /// the same pool. The caller gives the cell up.
+    /// Builds a value in its cell, which is freed if `f` panics.
     #[inline(always)]
-    unsafe fn build<'p>(cell: NonNull<T>, way: M::Way, f: impl FnOnce() -> T) -> PoolBox<'p, T, M> {
-        // SAFETY: the cell was claimed and has room for a `T` (precondition). Its only owner
-        // is first the guard, then the box (`cell-owner`).
-        unsafe {
-            let vacated = Vacated::<MaybeUninit<T>, M>::new(cell.cast(), way);
-            cell.write(f());
-            core::mem::forget(vacated);
-            PoolBox::new(cell, way)
-        }
+    fn build<'p>(mut vacant: Vacant<'p, T, M>, f: impl FnOnce() -> T) -> PoolBox<'p, T, M> {
+        vacant.write(f());
+        // SAFETY: the value was just written, and has no other owner.
+        unsafe { PoolBox::assume_init(vacant) }
     }
 
     /// Takes a free cell and returns it without a value; [`PoolBox::write`] fills it later.
@@ -555,10 +545,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     #[track_caller]
     #[doc(alias("claim", "vacant_slot"))]
     pub fn alloc_uninit(&self) -> PoolBox<'_, MaybeUninit<T>, M> {
-        let way = self.memory.way();
-        // SAFETY: just claimed, so the box is its only owner (`cell-owner`); its value may be
-        // uninitialised.
-        unsafe { PoolBox::new(self.claim_or_fail().cast(), way) }
+        self.claim_or_fail()
     }
 
     /// Takes a free cell and returns it without a value, or returns an error; never panics or
@@ -576,11 +563,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// ```
     #[inline]
     pub fn try_alloc_uninit(&self) -> Result<PoolBox<'_, MaybeUninit<T>, M>, AllocError> {
-        let way = self.memory.way();
-        let cell = self.claim()?.cast();
-        // SAFETY: just claimed, so the box is its only owner (`cell-owner`); its value may be
-        // uninitialised.
-        Ok(unsafe { PoolBox::new(cell, way) })
+        self.claim()
     }
 
     /// Turns a pointer from [`PoolBox::into_raw`] or [`PoolBox::leak`] back into a box. O(1).

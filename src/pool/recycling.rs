@@ -163,9 +163,8 @@ impl<T> RecyclingPool<T> {
         init: impl FnOnce() -> T,
         reset: impl FnOnce(&mut T),
     ) -> RecycledBox<'_, T> {
-        match self.idle.pop() {
-            // SAFETY: by `idle-cells` it has a value; it was popped, so nothing else has it.
-            Some(cell) => unsafe { self.reuse(cell.cast(), reset) },
+        match self.pop_idle() {
+            Some(value) => self.reuse(value, reset),
             None => self.alloc_new_or_fail(init),
         }
     }
@@ -193,21 +192,27 @@ impl<T> RecyclingPool<T> {
         init: impl FnOnce() -> T,
         reset: impl FnOnce(&mut T),
     ) -> Result<RecycledBox<'_, T>, AllocError> {
-        match self.idle.pop() {
-            // SAFETY: by `idle-cells` it has a value; it was popped, so nothing else has it.
-            Some(cell) => Ok(unsafe { self.reuse(cell.cast(), reset) }),
+        match self.pop_idle() {
+            Some(value) => Ok(self.reuse(value, reset)),
             None => self.alloc_new(init),
         }
     }
 
-    /// # Safety
-    ///
-    /// The cell was popped from `idle`.
+    /// Takes a kept value.
     #[inline(always)]
-    unsafe fn reuse(&self, cell: NonNull<T>, reset: impl FnOnce(&mut T)) -> RecycledBox<'_, T> {
-        // SAFETY: it was idle, so it has a value and no other owner (`idle-cells`). The value is
-        // dropped if `reset` panics.
-        let mut value = unsafe { self.take_back(cell) };
+    fn pop_idle(&self) -> Option<PoolBox<'_, T>> {
+        let cell = self.idle.pop()?;
+        // SAFETY: it was idle, so it has a value and no other owner (`idle-cells`).
+        Some(unsafe { self.take_back(cell.cast()) })
+    }
+
+    /// Resets a kept value, which is dropped if `reset` panics.
+    #[inline(always)]
+    fn reuse<'p>(
+        &'p self,
+        mut value: PoolBox<'p, T>,
+        reset: impl FnOnce(&mut T),
+    ) -> RecycledBox<'p, T> {
         reset(&mut value);
         RecycledBox::new(self, value)
     }
@@ -353,9 +358,8 @@ impl<T> RecyclingPool<T> {
 
         impl<T> Rest<'_, T> {
             fn drop_all(&self) {
-                while let Some(cell) = self.0.idle.pop() {
-                    // SAFETY: it was idle, so it has a value and no other owner (`idle-cells`).
-                    drop(unsafe { self.0.take_back(cell.cast()) });
+                while let Some(value) = self.0.pop_idle() {
+                    drop(value);
                 }
             }
         }
@@ -492,8 +496,7 @@ unsafe impl<T: Sync> Sync for RecycledBox<'_, T> {}
 impl<'p, T> RecycledBox<'p, T> {
     #[inline(always)]
     fn new(pool: &'p RecyclingPool<T>, value: PoolBox<'p, T>) -> Self {
-        // SAFETY: the pointer of a box is never null.
-        let value = unsafe { NonNull::new_unchecked(PoolBox::into_raw(value)) };
+        let (value, ()) = PoolBox::into_parts(value);
         RecycledBox { value, pool }
     }
 

@@ -108,9 +108,7 @@ impl<T> Pool<'static, T> {
         T: 'static,
     {
         let pool = Self::try_with_capacity(capacity)?;
-        let pool = Block::leak(pool, &Source::GLOBAL).map_err(|(error, _pool)| error)?;
-        // SAFETY: leaked, so it is never freed, and never borrowed mutably.
-        Ok(unsafe { pool.as_ref() })
+        Ok(Block::leak(pool, &Source::GLOBAL).map_err(|(error, _pool)| error)?)
     }
 
     /// Returns a builder, with options for the pool's capacity and memory.

@@ -15,6 +15,7 @@
 
 use core::alloc::Layout;
 use core::cell::Cell;
+use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::ptr::NonNull;
 
@@ -48,8 +49,11 @@ impl Block {
             0 => dangling(layout),
             _ => source.allocate(layout)?,
         };
-        // SAFETY: the source returned `start` for this layout, or the layout has no bytes.
-        Ok(unsafe { Block::from_start(start, layout, source) })
+        Ok(Block {
+            start,
+            layout,
+            source: source.clone(),
+        })
     }
 
     /// Memory for `layout`, to be [committed](Self::commit) before it is used.
@@ -62,8 +66,11 @@ impl Block {
             0 => dangling(layout),
             _ => source.reserve(layout)?,
         };
-        // SAFETY: the source returned `start` for this layout, or the layout has no bytes.
-        Ok(unsafe { Block::from_start(start, layout, source) })
+        Ok(Block {
+            start,
+            layout,
+            source: source.clone(),
+        })
     }
 
     /// The block of a layout of no bytes.
@@ -180,14 +187,13 @@ impl Block {
 
     /// Places `value` at the start of a block of its own and gives the block
     /// up; [`Block::reclaim`] takes it back.
-    pub(crate) fn leak<V>(value: V, source: &Source) -> Result<NonNull<V>, (AllocError, V)> {
+    pub(crate) fn leak<'a, V>(value: V, source: &Source) -> Result<&'a mut V, (AllocError, V)> {
         match Block::allocate(Layout::new::<V>(), source) {
             Ok(block) => {
-                let place = block.leak_start().cast::<V>();
+                let mut place = block.leak_start().cast::<MaybeUninit<V>>();
                 // SAFETY: by `block-bytes` the block has the size and alignment
                 // of `V`, and being forgotten it stays.
-                unsafe { place.write(value) };
-                Ok(place)
+                Ok(unsafe { place.as_mut() }.write(value))
             }
             Err(error) => Err((error, value)),
         }
@@ -197,7 +203,7 @@ impl Block {
     ///
     /// # Safety
     ///
-    /// `place` came from [`Block::leak`] of the same `V` and source, with the
+    /// `place` is what [`Block::leak`] returned for the same `V` and source, with the
     /// provenance it had there, and is not used afterwards.
     pub(crate) unsafe fn reclaim<V>(place: NonNull<V>, source: &Source) -> V {
         // SAFETY: `leak` wrote a value there and gave the block up; the caller
@@ -353,7 +359,7 @@ mod tests {
 
     #[test]
     fn a_leaked_value_comes_back_out_of_its_block() {
-        let place = Block::leak([7u64; 4], &Source::GLOBAL).unwrap();
+        let place = NonNull::from(Block::leak([7u64; 4], &Source::GLOBAL).unwrap());
         // SAFETY: `place` is from `leak` and not used again.
         assert_eq!(unsafe { Block::reclaim(place, &Source::GLOBAL) }, [7; 4]);
     }

@@ -385,31 +385,19 @@ impl Source {
     ///
     /// `start` came from here with this layout, which has a size, is released
     /// once, and not used afterwards.
-    #[inline]
     pub(crate) unsafe fn release(&self, start: NonNull<u8>, layout: Layout) {
+        if let Some(shared) = self.shared() {
+            // Relaxed: a figure for people.
+            shared.bytes.fetch_sub(layout.size(), Ordering::Relaxed);
+        }
         // SAFETY: from the global allocator, or this source, with this layout (precondition,
         // `same-source`).
         unsafe {
-            match self.shared() {
-                None => release_global(start, layout),
-                Some(shared) => Self::release_shared(shared, start, layout),
-            }
-        }
-    }
-
-    /// # Safety
-    ///
-    /// As for [`release`](Self::release), which is of this source.
-    unsafe fn release_shared(shared: &Shared, start: NonNull<u8>, layout: Layout) {
-        // Relaxed: a figure for people.
-        shared.bytes.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: from this source, with this layout, released once (precondition).
-        unsafe {
-            match &shared.kind {
-                Kind::Without(_) => release_global(start, layout),
-                Kind::Foreign(source, _) => source.release(start, layout),
+            match self.kind() {
+                None | Some(Kind::Without(_)) => release_global(start, layout),
+                Some(Kind::Foreign(source, _)) => source.release(start, layout),
                 #[cfg(all(feature = "os-memory", target_os = "linux"))]
-                Kind::System(system) => system.release(start, layout),
+                Some(Kind::System(system)) => system.release(start, layout),
             }
         }
     }
@@ -459,9 +447,7 @@ const MOST_OWNERS: usize = isize::MAX as usize;
 
 impl Clone for Source {
     fn clone(&self) -> Self {
-        if let Some(shared) = self.0 {
-            // SAFETY: by `source-owners` it lives as long as `self`.
-            let owners = &unsafe { shared.as_ref() }.owners;
+        if let Some(Shared { owners, .. }) = self.shared() {
             // Relaxed: the caller has an owner, so it is not freed before this (`source-owners`).
             if owners.fetch_add(1, Ordering::Relaxed) > MOST_OWNERS {
                 owners.fetch_sub(1, Ordering::Relaxed);

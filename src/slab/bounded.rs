@@ -125,7 +125,7 @@ impl Bounded {
         let body = BoundedHeader { header, cells };
         let header = Block::leak(body, &source).map_err(|(error, _)| error)?;
         Ok(Bounded {
-            header: header.cast(),
+            header: NonNull::from(header).cast(),
             cells: start,
             bound: Cell::new(bound),
             refusals: Cell::new(0),
@@ -492,9 +492,7 @@ impl<T> TrackedSlab<T, Bounded> {
         T: 'static,
     {
         let slab = Self::try_with_capacity(capacity)?;
-        let slab = Block::leak(slab, &Source::GLOBAL).map_err(|(error, _slab)| error)?;
-        // SAFETY: leaked, so valid for ever, and never reached mutably.
-        Ok(unsafe { slab.as_ref() })
+        Ok(Block::leak(slab, &Source::GLOBAL).map_err(|(error, _slab)| error)?)
     }
 
     /// Inserts a value into a free slot, and returns the handle that owns it.

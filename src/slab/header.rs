@@ -22,7 +22,7 @@
 //!   retired values. Other threads use only these, and only while `sent` is not 0.
 
 use core::cell::Cell;
-use core::mem::MaybeUninit;
+use core::mem::{MaybeUninit, offset_of};
 use core::ptr::NonNull;
 
 use crate::raw::packed::{Packing, Word};
@@ -57,9 +57,17 @@ pub struct SlabHeader {
     #[cfg(feature = "stats")]
     peak: Cell<usize>,
     /// Last, and on cache lines of their own: only the slab's thread uses the fields before.
-    returns: MaybeUninit<Returns>,
-    retired: MaybeUninit<Retired>,
+    stacks: MaybeUninit<Stacks>,
 }
+
+/// The stacks to which other threads push.
+#[repr(C)]
+struct Stacks {
+    returns: Returns,
+    retired: Retired,
+}
+
+const STACKS: usize = offset_of!(SlabHeader, stacks);
 
 /// A function that frees all memory: cells, stack, and the block of the header itself. It takes the
 /// pointer from the allocation.
@@ -70,8 +78,10 @@ impl SlabHeader {
     /// the return stack according to `packing`.
     pub(crate) fn new(stack: FreeStack, slots: usize, packing: Packing, release: Release) -> Self {
         SlabHeader {
-            returns: MaybeUninit::new(Returns::new(packing)),
-            retired: MaybeUninit::new(Retired::new()),
+            stacks: MaybeUninit::new(Stacks {
+                returns: Returns::new(packing),
+                retired: Retired::new(),
+            }),
             packing,
             ..Self::without_returns(stack, slots, release)
         }
@@ -92,8 +102,7 @@ impl SlabHeader {
             returned: Cell::new(0),
             #[cfg(feature = "stats")]
             peak: Cell::new(0),
-            returns: MaybeUninit::uninit(),
-            retired: MaybeUninit::uninit(),
+            stacks: MaybeUninit::uninit(),
         }
     }
 
@@ -136,8 +145,7 @@ impl SlabHeader {
         let sent = self.sent.get();
         self.sent.set(sent + 1);
         if sent == 0 {
-            // SAFETY: the header has had cells, so it was made by `new` (`return-stacks`).
-            unsafe { self.retired.assume_init_ref() }.note_owner();
+            self.retired().expect("a cell is sent").note_owner();
         }
     }
 
@@ -199,17 +207,20 @@ impl SlabHeader {
     /// Returns the stack of retired values, if cells were sent that are not free again.
     #[inline]
     pub(crate) fn retired(&self) -> Option<&Retired> {
-        // SAFETY: something was sent, so the header has had cells, and was made by `new`
-        // (`return-stacks`).
-        (self.sent.get() > 0).then(|| unsafe { self.retired.assume_init_ref() })
+        self.stacks().map(|stacks| &stacks.retired)
     }
 
     /// Returns the return stack, if cells were sent that are not free again.
     #[inline]
     pub(crate) fn returns(&self) -> Option<&Returns> {
+        self.stacks().map(|stacks| &stacks.returns)
+    }
+
+    #[inline]
+    fn stacks(&self) -> Option<&Stacks> {
         // SAFETY: something was sent, so the header has had cells, and was made by `new`
         // (`return-stacks`).
-        (self.sent.get() > 0).then(|| unsafe { self.returns.assume_init_ref() })
+        (self.sent.get() > 0).then(|| unsafe { self.stacks.assume_init_ref() })
     }
 
     /// Counts the cells of added chunks.
@@ -287,8 +298,8 @@ unsafe fn release(header: NonNull<SlabHeader>) {
 ///
 /// The header is allocated, and was made by [`SlabHeader::new`].
 pub(crate) unsafe fn returns(header: NonNull<SlabHeader>) -> NonNull<Returns> {
-    // SAFETY: a field of the header, which is allocated (precondition); so not null.
-    unsafe { NonNull::new_unchecked(&raw mut (*header.as_ptr()).returns).cast() }
+    // SAFETY: a field of the header, which is allocated (precondition).
+    unsafe { header.byte_add(STACKS + offset_of!(Stacks, returns)).cast() }
 }
 
 /// Returns the stack of retired values, for any thread.
@@ -297,8 +308,8 @@ pub(crate) unsafe fn returns(header: NonNull<SlabHeader>) -> NonNull<Returns> {
 ///
 /// As for [`returns`].
 pub(crate) unsafe fn retired(header: NonNull<SlabHeader>) -> NonNull<Retired> {
-    // SAFETY: a field of the header, which is allocated (precondition); so not null.
-    unsafe { NonNull::new_unchecked(&raw mut (*header.as_ptr()).retired).cast() }
+    // SAFETY: a field of the header, which is allocated (precondition).
+    unsafe { header.byte_add(STACKS + offset_of!(Stacks, retired)).cast() }
 }
 
 /// Counts out a sent cell of a closed header, on any thread.
@@ -343,8 +354,7 @@ pub(crate) unsafe fn count_down(header: NonNull<SlabHeader>) {
 
 /// Returns the header of a slab that has no memory yet: always empty, and never written to.
 pub(crate) const fn unallocated() -> NonNull<SlabHeader> {
-    // SAFETY: the address of a static is not null.
-    unsafe { NonNull::new_unchecked((&raw const UNALLOCATED.0).cast_mut()) }
+    NonNull::new((&raw const UNALLOCATED.0).cast_mut()).expect("a static")
 }
 
 struct Shared(SlabHeader);

@@ -95,7 +95,7 @@ impl Ahead {
         build: impl Fn(usize) -> Result<Block, AllocError> + Send + 'static,
     ) -> Result<Self, AllocError> {
         let mailbox = Mailbox::try_new(count, source)?;
-        let mailbox = Block::leak(mailbox, source).map_err(|(error, _)| error)?;
+        let mailbox = NonNull::from(Block::leak(mailbox, source).map_err(|(error, _)| error)?);
         let mut ahead = Ahead {
             mailbox,
             helper: None,

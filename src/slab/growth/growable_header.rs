@@ -107,7 +107,8 @@ pub(crate) fn try_new(
         chunks_added: Cell::new(0),
         table: RefCell::new(table),
     };
-    Block::leak(body, source).map_err(|(error, _)| error)
+    let header = Block::leak(body, source).map_err(|(error, _)| error)?;
+    Ok(NonNull::from(header))
 }
 
 /// # Safety

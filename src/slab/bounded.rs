@@ -233,11 +233,11 @@ impl ShapedCells<'_, Bounded> {
         let size = self.shape().layout.size();
         let mut end = self.memory().bound.get();
         // SAFETY: the index is below the bound, so the cell is stamped.
-        let is_free = |index| unsafe {
-            self.shape()
-                .is_free(self.start(Key::from_raw(index as u32)))
+        let stamp = |index| unsafe {
+            let cell = self.start(Key::from_raw(index as u32));
+            self.shape().stamp_of(cell)
         };
-        while end > 0 && is_free(end - 1) {
+        while end > 0 && stamp(end - 1).is_free() {
             end -= 1;
         }
         let body = self.memory().body();

@@ -69,18 +69,6 @@ impl<T> CellPtr<T> {
         _ => 1,
     };
 
-    /// Returns the key in the stamp, also of a free cell.
-    ///
-    /// # Safety
-    ///
-    /// The cell is allocated and stamped.
-    #[cfg(any(test, fuzzing, feature = "intrusive-collections"))]
-    #[inline(always)]
-    pub(crate) unsafe fn key(self) -> Key {
-        // SAFETY: the cell is stamped (precondition); by `stamp-apart` the borrow meets no other.
-        unsafe { self.stamp().as_ref().key() }
-    }
-
     /// Returns the key in the stamp without a reference to the stamp, for a thread that may read
     /// only the key.
     ///
@@ -236,7 +224,7 @@ impl<'a, T> Live<'a, T> {
     }
 
     #[inline(always)]
-    fn stamp(self) -> &'a Stamp {
+    pub(super) fn stamp(self) -> &'a Stamp {
         // SAFETY: allocated and stamped; by `stamp-apart` the borrow meets no other.
         unsafe { self.place.cell.stamp().as_ref() }
     }
@@ -568,8 +556,8 @@ mod tests {
             stamp_all::<Value>(block.start(), 5, |index| Key::from_raw(8 + index));
             let cells = chunk::cells(block.start(), CellPtr::<Value>::SIZE, 5);
             for (index, cell) in cells.map(CellPtr::<Value>::new).enumerate() {
-                assert_eq!(cell.key().index(), 8 + index);
-                assert!(Shape::of::<Value>().is_free(cell.start()));
+                assert_eq!(cell.shared_key().index(), 8 + index);
+                assert!(Shape::of::<Value>().stamp_of(cell.start()).is_free());
             }
         }
     }

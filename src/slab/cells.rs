@@ -133,14 +133,6 @@ impl<M> Clone for ShapedCells<'_, M> {
 impl<M> Copy for ShapedCells<'_, M> {}
 
 impl<'a, M: Memory> ShapedCells<'a, M> {
-    /// # Safety
-    ///
-    /// The memory has cells of this shape.
-    #[inline(always)]
-    pub(super) unsafe fn new(memory: &'a M, shape: &'static Shape) -> Self {
-        ShapedCells { memory, shape }
-    }
-
     #[inline(always)]
     pub(super) fn memory(self) -> &'a M {
         self.memory
@@ -163,7 +155,7 @@ impl<'a, M: Memory> ShapedCells<'a, M> {
     /// The key is below the bound.
     #[inline(always)]
     pub(super) unsafe fn start(self, key: Key) -> NonNull<u8> {
-        // SAFETY: below the bound (precondition); of this shape, says `new`.
+        // SAFETY: below the bound (precondition); of this shape, from `shaped`.
         unsafe { self.memory.cell_of(self.shape, key) }
     }
 }

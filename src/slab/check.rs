@@ -12,7 +12,7 @@ use crate::key::Key;
 pub(crate) fn free_key<T, M: Memory>(cells: Cells<'_, T, M>, count: usize) -> Option<Key> {
     let entry = cells.header().stack.peek(count)??;
     // SAFETY: by `free-on-stack` a cell of this slab.
-    Some(unsafe { CellPtr::<T>::new(entry).key() })
+    Some(unsafe { CellPtr::<T>::new(entry).shared_key() })
 }
 
 /// Walks every invariant that can be walked, and panics on the first that does

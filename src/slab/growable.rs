@@ -143,11 +143,9 @@ unsafe impl Memory for Growable {
     }
 
     unsafe fn cell_of(&self, shape: &Shape, key: Key) -> NonNull<u8> {
-        // SAFETY: as in `cell`. A slab that has a cell has a header, made by `growable_header`.
-        unsafe {
-            let grain = (self.header.get().cast::<GrowableHeader>().as_ref()).grain();
-            (self.chunks.get()).start(key, grain, shape.layout.size())
-        }
+        let grain = self.body().expect("a cell has a header").grain();
+        // SAFETY: as in `cell`.
+        unsafe { (self.chunks.get()).start(key, grain, shape.layout.size()) }
     }
 
     #[inline(always)]

@@ -35,7 +35,7 @@ use super::cell::{CellPtr, Live, Place};
 use super::cells::{Cells, Memory, ShapedCells};
 use super::header::{self, SlabHeader};
 use super::slot::Slot;
-use super::state::State;
+use super::state::{Stamp, State};
 use crate::key::{Key, MAX_SLOTS};
 use crate::raw::packed::{Packing, Word};
 use crate::raw::returns::{Retired, Returns};
@@ -170,25 +170,17 @@ pub(super) fn refill<M: Memory>(cells: ShapedCells<'_, M>) -> bool {
 /// freed first: the answer must not depend on when the slab last looked.
 #[inline]
 pub(crate) fn look_again<T, M: Memory>(cells: Cells<'_, T, M>, cell: Live<'_, T>) -> State {
-    // SAFETY: a `Live` is a stamped cell, and it is one of these cells.
-    unsafe { look_again_at(cells.shaped(), cell.start()) }
+    look_again_at(cells.shaped(), cell.stamp())
 }
 
-/// Does what [`look_again`] does.
-///
-/// # Safety
-///
-/// One of these cells, which is stamped, starts at `cell`.
+/// Does what [`look_again`] does. No user code runs, so the cell stays (`live-by-key`).
 #[cold]
 #[inline(never)]
-unsafe fn look_again_at<M: Memory>(cells: ShapedCells<'_, M>, cell: NonNull<u8>) -> State {
-    // SAFETY: of this shape (precondition); no user code runs, so the cell stays (`live-by-key`).
-    unsafe {
-        if cells.shape().state(cell).is_sent() {
-            free_returned(cells, usize::MAX);
-        }
-        cells.shape().state(cell)
+fn look_again_at<M: Memory>(cells: ShapedCells<'_, M>, stamp: &Stamp) -> State {
+    if stamp.state.get().is_sent() {
+        free_returned(cells, usize::MAX);
     }
+    stamp.state.get()
 }
 
 /// Frees cells that were returned without a value, at most `most`, and returns their number.
@@ -370,7 +362,7 @@ fn free_up_to<M: Memory>(cells: ShapedCells<'_, M>, most: usize) -> usize {
         // handle is gone, with the value.
         unsafe {
             let cell = cells.start(Key::from_raw(number));
-            cells.shape().set_free(cell);
+            cells.shape().stamp_of(cell).state.set(State::FREE);
             Some(cell)
         }
     };

@@ -85,44 +85,14 @@ impl Shape {
         }
     }
 
-    /// Returns the key in the stamp of a cell, also of a free one.
+    /// Borrows the stamp of a cell, also of a free one.
     ///
     /// # Safety
     ///
-    /// A stamped cell of this shape starts at `cell`.
-    pub(crate) unsafe fn key(self, cell: NonNull<u8>) -> Key {
+    /// A stamped cell of this shape starts at `cell`, which stays for `'a`.
+    pub(super) unsafe fn stamp_of<'a>(self, cell: NonNull<u8>) -> &'a Stamp {
         // SAFETY: the cell is stamped (precondition); by `stamp-apart` the borrow meets no other.
-        unsafe { self.stamp(cell).as_ref() }.key()
-    }
-
-    /// Returns the state of a cell.
-    ///
-    /// # Safety
-    ///
-    /// A stamped cell of this shape starts at `cell`.
-    pub(super) unsafe fn state(self, cell: NonNull<u8>) -> State {
-        // SAFETY: the cell is stamped (precondition); by `stamp-apart` the borrow meets no other.
-        unsafe { self.stamp(cell).as_ref() }.state.get()
-    }
-
-    /// Returns whether a cell is free.
-    ///
-    /// # Safety
-    ///
-    /// A stamped cell of this shape starts at `cell`.
-    pub(crate) unsafe fn is_free(self, cell: NonNull<u8>) -> bool {
-        // SAFETY: as in `state`.
-        unsafe { self.state(cell) == State::FREE }
-    }
-
-    /// Makes a cell free.
-    ///
-    /// # Safety
-    ///
-    /// A stamped cell of this shape starts at `cell`, and has no value and no holder.
-    pub(super) unsafe fn set_free(self, cell: NonNull<u8>) {
-        // SAFETY: the cell is stamped (precondition); by `stamp-apart` the borrow meets no other.
-        unsafe { self.stamp(cell).as_ref() }.state.set(State::FREE);
+        unsafe { self.stamp(cell).as_ref() }
     }
 
     /// Reads the link of a returned cell, in the place of its value.

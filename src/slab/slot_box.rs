@@ -302,7 +302,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         // allocated and stamped (`cell-stays`), and no one else writes the key (`link-at-key`).
         let (start, key) = unsafe {
             let cell = CellPtr::of_value(pointer);
-            (cell.start(), cell.key())
+            (cell.start(), cell.shared_key())
         };
         // The cell with this key in this slab is allocated, and so is that of the pointer: if they
         // have the same address, they are the same cell.

@@ -52,6 +52,11 @@ impl Stamp {
         self.key.get()
     }
 
+    /// Returns whether the cell is free.
+    pub(super) fn is_free(&self) -> bool {
+        self.state.get() == State::FREE
+    }
+
     /// Counts a reader next to a guard that already reads. Returns `false` if there are too many.
     #[must_use]
     pub(crate) fn begin_read_along(&self) -> bool {

@@ -21,7 +21,7 @@ use crate::key::MAX_SLOTS;
 use crate::raw::chunk;
 use crate::raw::memory::{self, Block};
 use crate::slab::cell::{CellPtr, Place};
-use crate::slab::cells::ShapedCells;
+use crate::slab::cells::Cells;
 use crate::slab::growable::Growable;
 #[cfg(feature = "std")]
 use crate::slab::growth::ahead::Ahead;
@@ -217,23 +217,23 @@ impl Growable {
     #[cold]
     #[inline(never)]
     pub(super) unsafe fn try_claim_by_growing<T>(&self) -> Result<Popped<T>, AllocError> {
-        // SAFETY: the memory was made for cells of `T` (precondition). The cell was just taken: free,
-        // and no one else has it (`free-on-stack`, `fresh-keys`).
-        unsafe {
-            let is_returned = sent::refill(ShapedCells::new(self, const { &Shape::of::<T>() }));
-            let cell = match is_returned {
-                true => self.header.get().as_ref().stack.pop(),
-                false => self.claim_fresh(const { Shape::of::<T>() }),
-            };
-            let cell = match cell {
-                Some(cell) => cell,
-                None => self.try_claim_of_new_chunk(const { &ChunkShape::of::<T>() })?,
-            };
-            Ok(Holder::new(Place::new(
-                CellPtr::new(cell),
-                self.header.get(),
-            )))
+        // SAFETY: the memory was made for cells of `T` (precondition).
+        let cells = unsafe { Cells::<T, _>::new(self) };
+        if sent::refill(cells.shaped()) {
+            if let Some(popped) = cells.claim() {
+                return Ok(popped);
+            }
         }
+        // SAFETY: as above.
+        let fresh = unsafe { self.claim_fresh(const { Shape::of::<T>() }) };
+        let cell = match fresh {
+            Some(cell) => cell,
+            // SAFETY: as above.
+            None => unsafe { self.try_claim_of_new_chunk(const { &ChunkShape::of::<T>() })? },
+        };
+        let place = Place::new(CellPtr::new(cell), self.header.get());
+        // SAFETY: just taken: free, and no one else has it (`free-on-stack`, `fresh-keys`).
+        Ok(unsafe { Holder::new(place) })
     }
 
     /// Takes a fresh cell, if there is one.

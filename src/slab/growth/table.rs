@@ -395,7 +395,9 @@ impl ChunkTable {
         let stamped = spare
             .as_ref()
             // SAFETY: a spare has at least one stamped cell.
-            .is_some_and(|spare| unsafe { self.cells.shape.key(spare.start()) } == expected);
+            .is_some_and(|spare| {
+                unsafe { self.cells.shape.stamp_of(spare.start()) }.key() == expected
+            });
         let block = spare
             .or_else(|| chunks.pop())
             .expect("supplies for a chunk");
@@ -568,7 +570,7 @@ impl ChunkTable {
     /// A stamped cell of this table starts at `cell`.
     pub(super) unsafe fn has_key(&self, cell: NonNull<u8>) -> bool {
         // SAFETY: a stamped cell starts there (precondition), and `shape` is that of all cells.
-        unsafe { self.cells.shape.key(cell) }.is_some()
+        unsafe { self.cells.shape.stamp_of(cell) }.key().is_some()
     }
 
     /// Removes the keys from all chunks whose cells are all free, and returns the number of these
@@ -584,7 +586,7 @@ impl ChunkTable {
             // SAFETY: by `table-entries` the chunk has that many cells, all stamped.
             let is_free = unsafe {
                 chunk::cells(start, shape.layout.size(), 1 << self.shift)
-                    .all(|cell| shape.is_free(cell))
+                    .all(|cell| shape.stamp_of(cell).is_free())
             };
             if is_free {
                 // SAFETY: the cells of a chunk, all free; no other code looks at them now.
@@ -816,7 +818,7 @@ mod tests {
 
     fn key_at(table: &ChunkTable, key: u32) -> Key {
         // SAFETY: every cell of the table is stamped.
-        unsafe { cell(table, key).key() }
+        unsafe { cell(table, key).shared_key() }
     }
 
     /// What a number is: a chunk with its keys, or a hole.

@@ -7,15 +7,15 @@
 //!   `ready` they are accessible, and populated unless the mapping is reserved.
 
 use core::alloc::Layout;
-use core::ffi::c_void;
-use core::ptr::{NonNull, null_mut};
+use core::ptr::NonNull;
 
 use rustix::io::Errno;
-use rustix::mm::{self, Advice, MapFlags, MlockFlags, MprotectFlags, ProtFlags};
+use rustix::mm::{self, Advice, MapFlags, MprotectFlags, ProtFlags};
 
 use super::kernel_files::PageSizes;
 use super::node;
 use super::options::{HugePages, Lock, Node, PageOption, Reason, Request, Shortfalls};
+use super::part::{self, Part};
 use super::region::Region;
 use crate::error::AllocError;
 use crate::raw::touch::write_to_each;
@@ -76,17 +76,16 @@ impl Asked {
         // only all together.
         let whole = (bytes.checked_add(2 * usual + align)).ok_or(out_of_memory(layout))?;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new mapping, which no one else knows; then parts of it that
-        // are not used.
+        let outer =
+            part::map(whole, ProtFlags::empty(), flags).map_err(|_| out_of_memory(layout))?;
+        let head =
+            (outer.addr().get() + usual).next_multiple_of(align) - usual - outer.addr().get();
+        let end = head + bytes + 2 * usual;
+        // SAFETY: whole pages of the new mapping, which no one else knows, at its ends.
         let start = unsafe {
-            let outer = mm::mmap_anonymous(null_mut(), whole, ProtFlags::empty(), flags)
-                .map_err(|_| out_of_memory(layout))?;
-            let address = (outer.addr() + usual).next_multiple_of(align);
-            let head = address - usual - outer.addr();
-            let tail = whole - head - bytes - 2 * usual;
-            unmap_part(outer, head);
-            unmap_part(outer.byte_add(whole - tail), tail);
-            outer.byte_add(head + usual)
+            Part::new(outer, 0, head).unmap();
+            Part::new(outer, end, whole).unmap();
+            outer.add(head + usual)
         };
         // SAFETY: mapped above, and used through this alone.
         let mapping = unsafe { Mapping::new(start, bytes, page) };
@@ -105,10 +104,9 @@ impl Asked {
         let bytes = (bytes.checked_next_multiple_of(page)).ok_or_else(|| reason(Errno::NOMEM))?;
         let flags = MapFlags::PRIVATE | MapFlags::HUGETLB;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping, which no one else knows.
-        let start = unsafe { mm::mmap_anonymous(null_mut(), bytes, protection, flags) };
+        let start = part::map(bytes, protection, flags).map_err(reason)?;
         // SAFETY: mapped above, and used through this alone.
-        let mapping = unsafe { Mapping::new(start.map_err(reason)?, bytes, page) };
+        let mapping = unsafe { Mapping::new(start, bytes, page) };
         Ok(Mapping {
             explicit: true,
             ..mapping
@@ -128,52 +126,37 @@ impl Asked {
         if to <= mapping.ready {
             return Ok(());
         }
-        let bytes = to - mapping.ready;
-        // SAFETY: `ready` is below the bytes of the mapping (tested above), which are mapped
-        // (`mapped-bytes`).
-        let place = unsafe { mapping.start.add(mapping.ready) }.as_ptr().cast();
-        // SAFETY: whole pages of the mapping, which are not in use yet.
-        let result = unsafe {
-            (self.set_up(shortfalls, mapping, place, bytes))
-                .and_then(|()| self.fill(mapping, place, bytes, populate))
-                .and_then(|()| self.lock_pages(shortfalls, place, bytes, populate))
-        };
+        // SAFETY: whole pages of the mapping (`mapped-bytes`), which are not in use yet.
+        let part = unsafe { Part::new(mapping.start, mapping.ready, to) };
+        let result = (self.set_up(shortfalls, mapping, &part))
+            // SAFETY: they are accessible now.
+            .and_then(|()| unsafe { self.fill(mapping, &part, populate) })
+            .and_then(|()| self.lock_pages(shortfalls, &part, populate));
         if result.is_ok() {
             mapping.ready = to;
         } else {
             // Undo the attempt.
-            // SAFETY: whole pages of the mapping, which are not in use yet.
-            unsafe {
-                let _ = mm::munlock(place, bytes);
-                let _ = mm::madvise(place, bytes, Advice::LinuxDontNeed);
-                if !mapping.explicit {
-                    let _ = mm::mprotect(place, bytes, MprotectFlags::empty());
-                }
+            let _ = part.give_back();
+            if !mapping.explicit {
+                let _ = part.protect(MprotectFlags::empty());
             }
         }
         result
     }
 
     /// Access, kind of pages, and node.
-    ///
-    /// # Safety
-    ///
-    /// Whole pages of the mapping, which are not in use.
-    unsafe fn set_up(
+    fn set_up(
         &self,
         shortfalls: &mut Shortfalls,
         mapping: &Mapping,
-        place: *mut c_void,
-        bytes: usize,
+        part: &Part,
     ) -> Result<(), AllocError> {
+        let bytes = part.bytes();
         if !mapping.explicit {
-            let access = MprotectFlags::READ | MprotectFlags::WRITE;
-            // SAFETY: whole pages of the mapping, not in use (precondition).
-            unsafe { mm::mprotect(place, bytes, access) }
+            part.protect(MprotectFlags::READ | MprotectFlags::WRITE)
                 .map_err(|_| AllocError::OutOfMemory { bytes })?;
             if mapping.page > self.sizes.usual {
-                // SAFETY: whole pages of the mapping, not in use (precondition).
-                if let Err(error) = unsafe { mm::madvise(place, bytes, Advice::LinuxHugepage) } {
+                if let Err(error) = part.advise(Advice::LinuxHugepage) {
                     shortfalls.note(PageOption::TransparentHugePages, reason(error));
                 }
             }
@@ -181,13 +164,11 @@ impl Asked {
         match self.request.node {
             Node::Any => {}
             Node::Try(node) => {
-                // SAFETY: whole pages of the mapping, not in use (precondition).
-                if let Err(reason) = unsafe { node::prefer(place, bytes, node) } {
+                if let Err(reason) = node::prefer(part, node) {
                     shortfalls.note(PageOption::Node(node), reason);
                 }
             }
-            // SAFETY: whole pages of the mapping, not in use (precondition).
-            Node::Require(node) => unsafe { node::bind(place, bytes, node) }
+            Node::Require(node) => node::bind(part, node)
                 .map_err(|reason| refused(PageOption::Node(node), reason, bytes))?,
         }
         Ok(())
@@ -195,19 +176,18 @@ impl Asked {
 
     /// # Safety
     ///
-    /// Whole pages of the mapping, accessible and not in use.
+    /// The part is accessible.
     unsafe fn fill(
         &self,
         mapping: &Mapping,
-        place: *mut c_void,
-        bytes: usize,
+        part: &Part,
         populate: bool,
     ) -> Result<(), AllocError> {
         if !populate {
             return Ok(());
         }
-        // SAFETY: whole pages of the mapping, accessible and not in use (precondition).
-        match unsafe { mm::madvise(place, bytes, Advice::LinuxPopulateWrite) } {
+        let bytes = part.bytes();
+        match part.advise(Advice::LinuxPopulateWrite) {
             Ok(()) => Ok(()),
             // Touching an unavailable one is a signal.
             Err(error) if mapping.explicit => {
@@ -215,39 +195,27 @@ impl Asked {
             }
             // Before Linux 5.14.
             Err(Errno::INVAL) => {
-                // SAFETY: accessible and not in use (precondition); a mapping is not at 0.
-                unsafe { write_to_each(NonNull::new_unchecked(place.cast()), 0, bytes) };
+                // SAFETY: accessible (precondition) and not in use (`part-unused`).
+                unsafe { write_to_each(part.start(), 0, bytes) };
                 Ok(())
             }
             Err(_) => Err(AllocError::OutOfMemory { bytes }),
         }
     }
 
-    /// # Safety
-    ///
-    /// Whole pages of the mapping, accessible.
-    unsafe fn lock_pages(
+    fn lock_pages(
         &self,
         shortfalls: &mut Shortfalls,
-        place: *mut c_void,
-        bytes: usize,
+        part: &Part,
         populated: bool,
     ) -> Result<(), AllocError> {
         if self.request.lock == Lock::No {
             return Ok(());
         }
-        // SAFETY: whole, accessible pages of the mapping (precondition).
-        let locked = unsafe {
-            if populated {
-                mm::mlock(place, bytes)
-            } else {
-                mm::mlock_with(place, bytes, MlockFlags::ONFAULT)
-            }
-        };
-        match locked.map_err(reason) {
+        match part.lock(populated).map_err(reason) {
             Ok(()) => Ok(()),
             Err(reason) if self.request.lock == Lock::Require => {
-                Err(refused(PageOption::Lock, reason, bytes))
+                Err(refused(PageOption::Lock, reason, part.bytes()))
             }
             Err(reason) => {
                 shortfalls.note(PageOption::Lock, reason);
@@ -268,18 +236,15 @@ impl Asked {
         if !mapping.reserved || kept >= mapping.ready {
             return None;
         }
-        let bytes = mapping.ready - kept;
-        // SAFETY: whole pages of the mapping that are not in use.
-        unsafe {
-            let place = mapping.start.add(kept).as_ptr().cast::<c_void>();
-            // Locked pages cannot be given back.
-            if self.request.lock != Lock::No {
-                mm::munlock(place, bytes).ok()?;
-            }
-            mm::madvise(place, bytes, Advice::LinuxDontNeed).ok()?;
-            // Where this fails the pages come back zeroed when they are used.
-            let _ = mm::mprotect(place, bytes, MprotectFlags::empty());
+        // SAFETY: whole pages of the mapping, which are not in use (precondition).
+        let part = unsafe { Part::new(mapping.start, kept, mapping.ready) };
+        // Pages that the process has locked otherwise stay so: nothing would lock them again.
+        match self.request.lock {
+            Lock::No => part.advise(Advice::LinuxDontNeed).ok()?,
+            Lock::Try | Lock::Require => part.give_back().ok()?,
         }
+        // Where this fails the pages come back zeroed when they are used.
+        let _ = part.protect(MprotectFlags::empty());
         mapping.ready = kept;
         Some(kept)
     }
@@ -292,20 +257,16 @@ impl Mapping {
     ///
     /// The bytes are mapped there, whole pages of that size, and used through this
     /// alone.
-    unsafe fn new(start: *mut c_void, bytes: usize, page: usize) -> Self {
-        // SAFETY: the bytes are mapped there, and used through this alone (precondition);
-        // a mapping is not at 0.
-        unsafe {
-            let start = NonNull::new_unchecked(start.cast::<u8>());
-            Mapping {
-                region: Region::new(start, bytes),
-                start,
-                bytes,
-                ready: 0,
-                page,
-                explicit: false,
-                reserved: false,
-            }
+    unsafe fn new(start: NonNull<u8>, bytes: usize, page: usize) -> Self {
+        Mapping {
+            // SAFETY: the bytes are mapped there, and used through this alone (precondition).
+            region: unsafe { Region::new(start, bytes) },
+            start,
+            bytes,
+            ready: 0,
+            page,
+            explicit: false,
+            reserved: false,
         }
     }
 
@@ -362,12 +323,9 @@ impl Mapping {
         if first >= end {
             return 0;
         }
-        // SAFETY: whole pages of the mapping that are not in use.
-        let result = unsafe {
-            let place = self.start.add(first).as_ptr().cast();
-            mm::madvise(place, end - first, Advice::LinuxDontNeed)
-        };
-        result.map_or(0, |()| end - first)
+        // SAFETY: whole pages of the mapping, which are not in use (precondition).
+        let part = unsafe { Part::new(self.start, first, end) };
+        (part.advise(Advice::LinuxDontNeed)).map_or(0, |()| end - first)
     }
 
     /// What it can be populated and given back in: transparent huge pages are split.
@@ -383,29 +341,13 @@ impl Mapping {
     ///
     /// Nothing of it is in use.
     pub(super) unsafe fn unmap(self) {
-        let start = self.start.as_ptr().cast::<c_void>();
+        let guard = match self.explicit {
+            true => 0,
+            false => rustix::param::page_size(),
+        };
         // SAFETY: nothing of the mapping is in use (precondition), and the guard pages are
         // its own.
-        unsafe {
-            if self.explicit {
-                unmap_part(start, self.bytes);
-            } else {
-                let guard = rustix::param::page_size();
-                unmap_part(start.byte_sub(guard), self.bytes + 2 * guard);
-            }
-        }
-    }
-}
-
-/// # Safety
-///
-/// Whole pages of a mapping of ours, which are not in use.
-pub(super) unsafe fn unmap_part(start: *mut c_void, bytes: usize) {
-    if bytes > 0 {
-        // It fails only where the system cannot split a mapping: then the address
-        // space is lost, and nothing else.
-        // SAFETY: whole pages of a mapping of ours, not in use (precondition).
-        let _ = unsafe { mm::munmap(start, bytes) };
+        unsafe { Part::new(self.start.sub(guard), 0, self.bytes + 2 * guard).unmap() };
     }
 }
 

@@ -5,6 +5,7 @@
 //! | `options.rs` | what can be asked of pages, and what may be missing: plain data, on every system |
 //! | `system.rs` | pages of Linux for one container or allocator, cut into blocks; the one that `source.rs` uses |
 //! | `mapping.rs` | mapped memory: mapped, made accessible, populated, unmapped |
+//! | `part.rs` | whole pages of mapped memory that are not in use: the calls of the system for them |
 //! | `region.rs` | blocks cut from a larger piece of memory |
 //! | `node.rs` | on which memory node pages lie |
 //! | `range.rs` | ranges of addresses, in which a container grows in place |
@@ -25,6 +26,8 @@ pub(crate) mod node;
     )
 )]
 pub(crate) mod options;
+#[cfg(all(feature = "os-memory", target_os = "linux"))]
+mod part;
 #[cfg(feature = "alloc")]
 pub(crate) mod range;
 #[cfg(any(

@@ -1,8 +1,9 @@
 //! The memory node of pages: the two system calls that `rustix` lacks.
 
-use core::ffi::{c_int, c_long, c_ulong, c_void};
+use core::ffi::{c_int, c_long, c_ulong};
 
 use super::options::Reason;
+use super::part::Part;
 
 /// `MPOL_PREFERRED` and `MPOL_BIND` of the kernel's `mempolicy.h`.
 const PREFERRED: c_int = 1;
@@ -15,41 +16,28 @@ const NODES: usize = 1024;
 const WORD: usize = c_ulong::BITS as usize;
 
 /// Has pages that are populated from now on lie on this node if it has room.
-///
-/// # Safety
-///
-/// Whole pages of a mapping of the caller's.
-pub(super) unsafe fn prefer(place: *mut c_void, bytes: usize, node: u32) -> Result<(), Reason> {
-    // SAFETY: whole pages of a mapping of the caller's (precondition).
-    unsafe { mbind(place, bytes, PREFERRED, node) }
+pub(super) fn prefer(part: &Part, node: u32) -> Result<(), Reason> {
+    mbind(part, PREFERRED, node)
 }
 
 /// Has pages that are populated from now on lie on this node.
-///
-/// # Safety
-///
-/// Whole pages of a mapping of the caller's.
-pub(super) unsafe fn bind(place: *mut c_void, bytes: usize, node: u32) -> Result<(), Reason> {
-    // SAFETY: whole pages of a mapping of the caller's (precondition).
-    unsafe { mbind(place, bytes, BIND, node) }
+pub(super) fn bind(part: &Part, node: u32) -> Result<(), Reason> {
+    mbind(part, BIND, node)
 }
 
-/// # Safety
-///
-/// Whole pages of a mapping of the caller's.
-unsafe fn mbind(place: *mut c_void, bytes: usize, mode: c_int, node: u32) -> Result<(), Reason> {
+fn mbind(part: &Part, mode: c_int, node: u32) -> Result<(), Reason> {
     let node = node as usize;
     if node >= NODES {
         return Err(Reason::Refused(libc::EINVAL));
     }
     let mut nodes = [0 as c_ulong; NODES / WORD];
     nodes[node / WORD] |= 1 << (node % WORD);
-    // SAFETY: the mask has that many bits; the call changes no byte of the pages.
+    // SAFETY: the mask has that many bits; the call changes no byte of the pages, which are ours.
     let result = unsafe {
         libc::syscall(
             libc::SYS_mbind,
-            place,
-            bytes as c_ulong,
+            part.place(),
+            part.bytes() as c_ulong,
             mode as c_long,
             nodes.as_ptr(),
             // The kernel reads one bit less than it is told.

@@ -133,8 +133,7 @@ pub(crate) fn ask_system() {
 mod backend {
     //! Ranges of the system: Linux with addresses of 64 bits.
 
-    use core::ffi::c_void;
-    use core::ptr::{NonNull, null_mut};
+    use core::ptr::NonNull;
     use std::sync::OnceLock;
 
     use rustix::io::Errno;
@@ -144,6 +143,7 @@ mod backend {
     use super::{GRAIN, Range, Sizes};
     use crate::error::AllocError;
     use crate::raw::pages::kernel_files::gives_middle_pages;
+    use crate::raw::pages::part::{self, Part};
     use crate::raw::touch::touch;
 
     /// Ranges begin at tables of the processor, so that these are moved instead of their entries:
@@ -166,25 +166,21 @@ mod backend {
         }
         let (bytes, align) = (1_usize << log, align(log));
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: without `MAP_FIXED` the system maps where nothing is mapped.
-        let mapped = unsafe {
-            mm::mmap_anonymous(null_mut(), bytes + align, ProtFlags::empty(), flags).ok()?
-        };
-        let skipped = mapped.addr().wrapping_neg() % align;
-        let start = NonNull::new(mapped.cast::<u8>().wrapping_add(skipped))?;
-        // SAFETY: the ends of the mapping, which nothing uses; the indices lie within it.
+        let mapped = part::map(bytes + align, ProtFlags::empty(), flags).ok()?;
+        let skipped = mapped.addr().get().wrapping_neg() % align;
+        // SAFETY: three parts of the mapping, which nothing uses; the indices lie within the middle
+        // one.
         unsafe {
-            unmap(start.sub(skipped), skipped);
-            unmap(start.add(bytes), align - skipped);
+            Part::new(mapped, 0, skipped).unmap();
+            Part::new(mapped, skipped + bytes, bytes + align).unmap();
             // Where the system gives pages between, they are one touch instead of many. It gives none
             // of 2 MiB to what is opened in steps.
             if is_advised() {
-                let _ = mm::madvise(start.as_ptr().cast(), bytes, Advice::LinuxHugepage);
+                let _ = Part::new(mapped, skipped, skipped + bytes).advise(Advice::LinuxHugepage);
             }
-            let indices = start.add(sizes.indices_at(log));
             Some(Range {
-                cells: start,
-                indices,
+                cells: mapped.add(skipped),
+                indices: mapped.add(skipped + sizes.indices_at(log)),
                 log,
             })
         }
@@ -262,7 +258,7 @@ mod backend {
                     mm::mremap_fixed(from, bytes, bytes + GRAIN, MremapFlags::MAYMOVE, to).is_ok();
                 if is_moved {
                     // Not the moved part: its place may be another thread's by now.
-                    unmap(self.cells.add(bytes), (1 << self.log) - bytes);
+                    Part::new(self.cells, bytes, 1 << self.log).unmap();
                 }
                 is_moved
             };
@@ -276,7 +272,7 @@ mod backend {
         /// So many slots are open, and the range is not used any more.
         pub(crate) unsafe fn release(self, _: Sizes, _: usize) {
             // SAFETY: `self` is given up (`range-owner`), and not used any more (precondition).
-            unsafe { unmap(self.cells, 1 << self.log) };
+            unsafe { Part::new(self.cells, 0, 1 << self.log).unmap() };
             self.uncount();
         }
     }
@@ -290,11 +286,9 @@ mod backend {
         }
         // SAFETY: `from` and `to` are within a range (precondition), whose bytes are ours alone
         // (`range-owner`).
-        let opened = unsafe {
-            let place = start.add(from).as_ptr().cast::<c_void>();
-            mm::mprotect(place, to - from, MprotectFlags::READ | MprotectFlags::WRITE)
-        };
-        opened.map_err(|_| AllocError::OutOfMemory { bytes: to - from })
+        let part = unsafe { Part::new(start, from, to) };
+        part.protect(MprotectFlags::READ | MprotectFlags::WRITE)
+            .map_err(|_| AllocError::OutOfMemory { bytes: to - from })
     }
 
     /// Gives the bytes from `to` up to `from` back.
@@ -306,27 +300,11 @@ mod backend {
         if from == to {
             return;
         }
-        // SAFETY: within the range, and not in use (precondition). What the system refuses, because it
-        // has no record left for another mapping, stays open.
-        unsafe {
-            let place = start.add(to).as_ptr().cast::<c_void>();
-            if mm::madvise(place, from - to, Advice::LinuxDontNeed).is_err() {
-                // Locked, perhaps.
-                let _ = mm::munlock(place, from - to);
-                let _ = mm::madvise(place, from - to, Advice::LinuxDontNeed);
-            }
-            let _ = mm::mprotect(place, from - to, MprotectFlags::empty());
-        }
-    }
-
-    /// # Safety
-    ///
-    /// Mapped, and not in use.
-    unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
-        if bytes > 0 {
-            // SAFETY: the caller's (precondition). A refusal leaves addresses reserved.
-            let _ = unsafe { mm::munmap(start.as_ptr().cast(), bytes) };
-        }
+        // SAFETY: within the range, and not in use (precondition).
+        let part = unsafe { Part::new(start, to, from) };
+        // What the system refuses, because it has no record left for another mapping, stays open.
+        let _ = part.give_back();
+        let _ = part.protect(MprotectFlags::empty());
     }
 
     /// Populates the pages of bytes of a range, so that no access faults.

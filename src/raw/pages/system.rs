@@ -23,11 +23,12 @@ use core::ptr::{NonNull, null_mut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
-use rustix::mm::{self, MapFlags, ProtFlags};
+use rustix::mm::{MapFlags, ProtFlags};
 
 use super::kernel_files::PageSizes;
-use super::mapping::{Asked, Mapping, out_of_memory, refused, unmap_part};
+use super::mapping::{Asked, Mapping, out_of_memory, refused};
 use super::options::{HugePages, PageOption, Reason, Request, Shortfalls};
+use super::part::{self, Part};
 use super::region;
 use crate::error::AllocError;
 
@@ -344,12 +345,11 @@ impl Drop for System {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         // A mapping that is left has blocks that were leaked: it stays.
         (state.mappings, state.spare) = (None, None);
-        while !state.record_pages.is_null() {
-            let page = state.record_pages;
+        while let Some(page) = NonNull::new(state.record_pages) {
             // SAFETY: by `record-pages` no record is used again, and pages are mapped once.
             unsafe {
-                state.record_pages = (*page).next;
-                unmap_part(page.cast(), size_of::<RecordPage>());
+                state.record_pages = page.as_ref().next;
+                Part::new(page.cast(), 0, size_of::<RecordPage>()).unmap();
             }
         }
     }
@@ -360,18 +360,15 @@ impl State {
     fn add_spare_records(&mut self) -> Result<(), Errno> {
         if self.spare.is_none() {
             let bytes = size_of::<RecordPage>();
-            let protection = ProtFlags::READ | ProtFlags::WRITE;
-            let page = RecordPage {
-                next: self.record_pages,
-                records: [const { Record::SPARE }; RECORDS],
-            };
+            let access = ProtFlags::READ | ProtFlags::WRITE;
+            let page = part::map(bytes, access, MapFlags::PRIVATE)?.as_ptr().cast();
+            let records = [const { Record::SPARE }; RECORDS];
+            let next = core::mem::replace(&mut self.record_pages, page);
             // SAFETY: a new mapping, aligned for a page of records, which stays mapped as long as
             // the records are used (`record-pages`). The links of pages are not among the records.
             let records = unsafe {
-                self.record_pages =
-                    mm::mmap_anonymous(null_mut(), bytes, protection, MapFlags::PRIVATE)?.cast();
-                self.record_pages.write(page);
-                &mut (*self.record_pages).records
+                page.write(RecordPage { next, records });
+                &mut (*page).records
             };
             for record in records {
                 record.next = self.spare.take();

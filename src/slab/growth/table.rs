@@ -392,12 +392,10 @@ impl ChunkTable {
         };
         let first = number << self.shift;
         let expected = Key::from_raw(first as u32);
-        let stamped = spare
-            .as_ref()
+        let stamped = spare.as_ref().is_some_and(|spare| {
             // SAFETY: a spare has at least one stamped cell.
-            .is_some_and(|spare| {
-                unsafe { self.cells.shape.stamp_of(spare.start()) }.key() == expected
-            });
+            unsafe { self.cells.shape.stamp_of(spare.start()) }.key() == expected
+        });
         let block = spare
             .or_else(|| chunks.pop())
             .expect("supplies for a chunk");

@@ -78,7 +78,7 @@ impl<T: Copy> Array<T> {
     }
 
     /// Adds an entry, for which there is memory.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn push(&mut self, entry: T) {
         assert!(self.len < self.capacity);
         // SAFETY: below the capacity, so within the block (`array-entries`).
@@ -101,7 +101,7 @@ impl<T: Copy> Array<T> {
     }
 
     /// Removes the last entry.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
         let last = *self.last()?;
         self.len -= 1;
@@ -112,7 +112,7 @@ impl<T: Copy> Array<T> {
 impl<T: Copy> Deref for Array<T> {
     type Target = [T];
 
-    #[inline(always)]
+    #[inline]
     fn deref(&self) -> &[T] {
         // SAFETY: so many entries are written (`array-entries`), and this is borrowed.
         unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.len) }
@@ -120,7 +120,7 @@ impl<T: Copy> Deref for Array<T> {
 }
 
 impl<T: Copy> DerefMut for Array<T> {
-    #[inline(always)]
+    #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: so many entries are written (`array-entries`), and this is borrowed mutably.
         unsafe { core::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }

@@ -38,14 +38,14 @@ impl<T> From<T> for CacheAligned<T> {
 impl<T> Deref for CacheAligned<T> {
     type Target = T;
 
-    #[inline(always)]
+    #[inline]
     fn deref(&self) -> &T {
         &self.0
     }
 }
 
 impl<T> DerefMut for CacheAligned<T> {
-    #[inline(always)]
+    #[inline]
     fn deref_mut(&mut self) -> &mut T {
         &mut self.0
     }

@@ -66,7 +66,7 @@ impl<'p, T: ?Sized, M: PoolMemory> PoolBox<'p, T, M> {
     /// The caller owns the cell (`cell-owner`), which holds a value of `T`, and gives it up. The
     /// cell and the way are valid for [`PoolMemory::free`] with the layout of the value, for all of
     /// `'p`.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn new(value: NonNull<T>, way: M::Way) -> Self {
         PoolBox {
             value,
@@ -75,7 +75,7 @@ impl<'p, T: ?Sized, M: PoolMemory> PoolBox<'p, T, M> {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn into_parts(boxed: Self) -> (NonNull<T>, M::Way) {
         let parts = (boxed.value, boxed.way);
         core::mem::forget(boxed);
@@ -91,7 +91,7 @@ impl<'p, T: ?Sized, M: PoolMemory> PoolBox<'p, T, M> {
     /// let boxed = pool.alloc(7);
     /// PoolBox::prefetch(&boxed);
     /// ```
-    #[inline(always)]
+    #[inline]
     pub fn prefetch(boxed: &Self) {
         prefetch(boxed.value.cast(), size_of_val(&**boxed));
     }
@@ -205,7 +205,7 @@ impl<T> PoolBox<'_, T> {
     ///
     /// `value` came from `into_raw` of a box of exactly this type, with the same lifetimes, and no
     /// box has been made from it since. It is that very pointer or a copy of it.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn of_raw(value: NonNull<T>) -> Self {
         // SAFETY: the box that was given up owned the cell and its value, and no one has owned it
         // since (`cell-owner`). The pool is borrowed for the lifetime of that box, which is the
@@ -244,7 +244,7 @@ impl<'p, T: ?Sized, U: ?Sized, M: PoolMemory> Unsize<U> for PoolBox<'p, T, M> {
     type Value = T;
     type Output = PoolBox<'p, U, M>;
 
-    #[inline(always)]
+    #[inline]
     fn unsize(self, coercion: Coercion<T, U>) -> Self::Output {
         let (value, way) = Self::into_parts(self);
         // SAFETY: the box owned the cell, and is forgotten. The pointer is to the same value, with
@@ -306,7 +306,7 @@ impl<'p, T, M: PoolMemory> PoolBox<'p, MaybeUninit<T>, M> {
 impl<T: ?Sized, M: PoolMemory> Deref for PoolBox<'_, T, M> {
     type Target = T;
 
-    #[inline(always)]
+    #[inline]
     fn deref(&self) -> &T {
         // SAFETY: the box owns the value, and is borrowed.
         unsafe { self.value.as_ref() }
@@ -314,7 +314,7 @@ impl<T: ?Sized, M: PoolMemory> Deref for PoolBox<'_, T, M> {
 }
 
 impl<T: ?Sized, M: PoolMemory> DerefMut for PoolBox<'_, T, M> {
-    #[inline(always)]
+    #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: the box owns the value, and is borrowed exclusively.
         unsafe { self.value.as_mut() }

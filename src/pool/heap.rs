@@ -73,10 +73,10 @@ unsafe impl PoolMemory for Heap {
     type Way = ();
     type Rest = Lowered;
 
-    #[inline(always)]
+    #[inline]
     fn way(&self) {}
 
-    #[inline(always)]
+    #[inline]
     fn fresh(&self) -> &Fresh {
         &self.body().fresh
     }
@@ -91,19 +91,19 @@ unsafe impl PoolMemory for Heap {
         body.block.bytes() + body.free.array_bytes()
     }
 
-    #[inline(always)]
+    #[inline]
     fn look(&self) -> Option<(NonNull<u8>, Lowered)> {
         self.body().free.look()
     }
 
-    #[inline(always)]
+    #[inline]
     unsafe fn take(&self, rest: Lowered) {
         // SAFETY: `rest` is what `look` returned, and the stack has not changed since
         // (precondition).
         unsafe { self.body().free.lower(rest) };
     }
 
-    #[inline(always)]
+    #[inline]
     unsafe fn free(cell: NonNull<u8>, value: Layout, (): ()) {
         // SAFETY: a taken cell of such a memory (precondition), so the word of its segment points
         // to the body (`segment-word`), whose list has room for it (`list-room`). The segment has
@@ -214,7 +214,7 @@ impl Heap {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn body(&self) -> &Body {
         // SAFETY: written in `try_new_with`, and valid until the drop.
         unsafe { self.body.as_ref() }
@@ -326,7 +326,7 @@ type Word = NonNull<u8>;
 
 /// Bytes of a cell for a value of this layout, the size of which is a multiple of its alignment:
 /// room for the value, and for one byte at least.
-#[inline(always)]
+#[inline]
 const fn cell_of(value: Layout) -> usize {
     match value.size() {
         0 => value.align(),
@@ -340,7 +340,7 @@ const _: () = assert!(cell_of(Layout::new::<[u64; 8]>()) == 64);
 /// Bytes before the first cell of a segment, if the header has this size. The first cell begins on
 /// a cache line, so a cell whose size is a cache line or a power of two lies in no more lines than
 /// it needs.
-#[inline(always)]
+#[inline]
 const fn before_cells(header: usize, align: usize) -> usize {
     let align = if align > LINE { align } else { LINE };
     // Alignments are powers of two. `next_multiple_of` would divide.
@@ -348,7 +348,7 @@ const fn before_cells(header: usize, align: usize) -> usize {
 }
 
 /// Bytes of a segment with this many bytes before its first cell.
-#[inline(always)]
+#[inline]
 const fn segment_bytes(cell: usize, before: usize) -> usize {
     let least = match cell.checked_mul(LEAST_CELLS) {
         Some(bytes) => bytes.checked_add(before),
@@ -368,7 +368,7 @@ const fn segment_bytes(cell: usize, before: usize) -> usize {
 
 /// Bytes of a segment of cells for a value of this layout: a constant, unless the type of the value
 /// is known only at run time.
-#[inline(always)]
+#[inline]
 const fn segment_of(value: Layout) -> usize {
     segment_bytes(
         cell_of(value),
@@ -382,7 +382,7 @@ const fn segment_of(value: Layout) -> usize {
 ///
 /// The cell is in a segment whose header is written (`segment-word`), and has the provenance of its
 /// memory.
-#[inline(always)]
+#[inline]
 unsafe fn word_of(cell: NonNull<u8>, segment: usize) -> Word {
     let header = cell.as_ptr().map_addr(|address| address & !(segment - 1));
     // SAFETY: the segment begins there (`segment-place`) with a pointer (`segment-word`).

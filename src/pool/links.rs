@@ -61,7 +61,7 @@ impl Links {
     }
 
     /// The cell that was pushed last, and the link in it.
-    #[inline(always)]
+    #[inline]
     pub(super) fn look(&self) -> Option<(NonNull<u8>, Link)> {
         let cell = self.head.get()?;
         // SAFETY: by `free-links` it holds the next one, because no one has used it since.
@@ -74,7 +74,7 @@ impl Links {
     ///
     /// `next` was returned with the cell, and the list has not changed since. If the memory was
     /// used, `look` was not called after that.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn take(&self, next: Link) {
         self.head.set(next);
         self.depth.set(self.depth.get() - 1);
@@ -87,7 +87,7 @@ impl Links {
     /// The cell is owned by the list's owner, free before any other code runs, and not on the list.
     /// It has at least the size and alignment of a link. Until it is popped or the list is cleared,
     /// its memory stays valid, and nothing else uses it: [`look`](Self::look) reads it.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn push(&self, cell: NonNull<u8>) {
         // SAFETY: the cell has room for a link, and no one else uses it (precondition).
         unsafe { cell.cast::<Link>().write(self.head.get()) };

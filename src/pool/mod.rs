@@ -303,7 +303,7 @@ type Vacant<'p, T, M> = PoolBox<'p, MaybeUninit<T>, M>;
 
 impl<T, M: PoolMemory> Pool<'_, T, M> {
     /// Takes a free cell, or returns the error of a full pool.
-    #[inline(always)]
+    #[inline]
     fn claim(&self) -> Result<Vacant<'_, T, M>, AllocError> {
         match self.pop() {
             Some(vacant) => Ok(vacant),
@@ -312,7 +312,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     }
 
     /// Takes the cell that was freed last.
-    #[inline(always)]
+    #[inline]
     fn pop(&self) -> Option<Vacant<'_, T, M>> {
         let way = self.memory.way();
         let cell = self.memory.pop()?.cast();
@@ -353,7 +353,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     ///
     /// The cell and the rest came from a look at the free list of this pool, which has not changed
     /// since; the way is its memory's.
-    #[inline(always)]
+    #[inline]
     unsafe fn put(
         &self,
         way: M::Way,
@@ -390,7 +390,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     }
 
     /// Like [`claim`](Self::claim), but panics if no cell is free.
-    #[inline(always)]
+    #[inline]
     #[track_caller]
     fn claim_or_fail(&self) -> Vacant<'_, T, M> {
         match self.pop() {
@@ -514,7 +514,7 @@ impl<T, M: PoolMemory> Pool<'_, T, M> {
     }
 
     /// Builds a value in its cell, which is freed if `f` panics.
-    #[inline(always)]
+    #[inline]
     fn build<'p>(mut vacant: Vacant<'p, T, M>, f: impl FnOnce() -> T) -> PoolBox<'p, T, M> {
         vacant.write(f());
         // SAFETY: the value was just written, and has no other owner.

@@ -199,7 +199,7 @@ impl<T> RecyclingPool<T> {
     }
 
     /// Takes a kept value.
-    #[inline(always)]
+    #[inline]
     fn pop_idle(&self) -> Option<PoolBox<'_, T>> {
         let cell = self.idle.pop()?;
         // SAFETY: it was idle, so it has a value and no other owner (`idle-cells`).
@@ -207,7 +207,7 @@ impl<T> RecyclingPool<T> {
     }
 
     /// Resets a kept value, which is dropped if `reset` panics.
-    #[inline(always)]
+    #[inline]
     fn reuse<'p>(
         &'p self,
         mut value: PoolBox<'p, T>,
@@ -240,7 +240,7 @@ impl<T> RecyclingPool<T> {
     ///
     /// The cell is a taken one of this pool, from a [`RecycledBox`], and holds a value of `T`. The
     /// caller owns it, and gives it up.
-    #[inline(always)]
+    #[inline]
     unsafe fn take_back(&self, value: NonNull<T>) -> PoolBox<'_, T> {
         // SAFETY: the pointer came from `into_raw` in `RecycledBox::new`, and the caller gives up
         // the cell (precondition). The pool is never reset. Its boxes are of `MaybeUninit<T>`, of
@@ -494,7 +494,7 @@ pub struct RecycledBox<'p, T> {
 unsafe impl<T: Sync> Sync for RecycledBox<'_, T> {}
 
 impl<'p, T> RecycledBox<'p, T> {
-    #[inline(always)]
+    #[inline]
     fn new(pool: &'p RecyclingPool<T>, value: PoolBox<'p, T>) -> Self {
         let (value, ()) = PoolBox::into_parts(value);
         RecycledBox { value, pool }
@@ -523,7 +523,7 @@ impl<'p, T> RecycledBox<'p, T> {
 impl<T> Deref for RecycledBox<'_, T> {
     type Target = T;
 
-    #[inline(always)]
+    #[inline]
     fn deref(&self) -> &T {
         // SAFETY: the box owns the value, and is borrowed.
         unsafe { self.value.as_ref() }
@@ -531,7 +531,7 @@ impl<T> Deref for RecycledBox<'_, T> {
 }
 
 impl<T> DerefMut for RecycledBox<'_, T> {
-    #[inline(always)]
+    #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: the box owns the value, and is borrowed exclusively.
         unsafe { self.value.as_mut() }

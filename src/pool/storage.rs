@@ -293,12 +293,12 @@ unsafe impl PoolMemory for InStorage {
     type Way = NonNull<InStorage>;
     type Rest = Link;
 
-    #[inline(always)]
+    #[inline]
     fn way(&self) -> Self::Way {
         NonNull::from(self)
     }
 
-    #[inline(always)]
+    #[inline]
     fn fresh(&self) -> &Fresh {
         &self.fresh
     }
@@ -312,19 +312,19 @@ unsafe impl PoolMemory for InStorage {
         self.fresh.capacity() * self.cell
     }
 
-    #[inline(always)]
+    #[inline]
     fn look(&self) -> Option<(NonNull<u8>, Link)> {
         self.free.look()
     }
 
-    #[inline(always)]
+    #[inline]
     unsafe fn take(&self, rest: Link) {
         // SAFETY: `rest` is what `look` returned, and the list has not changed since
         // (precondition).
         unsafe { self.free.take(rest) };
     }
 
-    #[inline(always)]
+    #[inline]
     unsafe fn free(cell: NonNull<u8>, _: Layout, way: Self::Way) {
         // SAFETY: the memory is alive and where it was (precondition). A taken cell of it, which is
         // not on the list, has room for a link, and is given up (`cell-owner`).

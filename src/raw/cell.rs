@@ -32,7 +32,7 @@ const VALUE_FIRST_UP_TO: usize = 16;
 pub struct CellPtr<T, S, const LEAST: usize>(NonNull<u8>, PhantomData<(*const T, *const S)>);
 
 impl<T, S, const LEAST: usize> Clone for CellPtr<T, S, LEAST> {
-    #[inline(always)]
+    #[inline]
     fn clone(&self) -> Self {
         *self
     }
@@ -96,7 +96,7 @@ impl<T, S, const LEAST: usize> CellPtr<T, S, LEAST> {
     }
 
     /// The cell that starts at `start`.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn new(start: NonNull<u8>) -> Self {
         CellPtr(start, PhantomData)
     }
@@ -107,7 +107,7 @@ impl<T, S, const LEAST: usize> CellPtr<T, S, LEAST> {
     ///
     /// `value` is [`value`](Self::value) of a cell, with its provenance.
     #[cfg(feature = "tracked")]
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn of_value(value: NonNull<T>) -> Self {
         // SAFETY: the cell starts that many bytes before its value.
         CellPtr::new(unsafe { value.cast::<u8>().sub(Self::VALUE_OFFSET) })
@@ -119,13 +119,13 @@ impl<T, S, const LEAST: usize> CellPtr<T, S, LEAST> {
     ///
     /// `stamp` is [`stamp`](Self::stamp) of a cell, with its provenance.
     #[cfg(feature = "tracked")]
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn of_stamp(stamp: NonNull<S>) -> Self {
         // SAFETY: the cell starts that many bytes before its stamp.
         CellPtr::new(unsafe { stamp.cast::<u8>().sub(Self::STAMP_OFFSET) })
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn start(self) -> NonNull<u8> {
         self.0
     }
@@ -135,7 +135,7 @@ impl<T, S, const LEAST: usize> CellPtr<T, S, LEAST> {
     /// # Safety
     ///
     /// The cell is allocated.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn value(self) -> NonNull<T> {
         // SAFETY: the offset lies within the cell, or at its end for a value of no size.
         unsafe { self.0.add(Self::VALUE_OFFSET).cast() }
@@ -146,7 +146,7 @@ impl<T, S, const LEAST: usize> CellPtr<T, S, LEAST> {
     /// # Safety
     ///
     /// The cell is allocated.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn stamp(self) -> NonNull<S> {
         // SAFETY: `STAMP_OFFSET` is within the cell, which is allocated (precondition).
         unsafe { self.0.add(Self::STAMP_OFFSET).cast() }

@@ -49,20 +49,20 @@ impl<T: Copy> Deque<T> {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// The position of the next record.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn end(&self) -> u64 {
         self.first + self.len as u64
     }
 
     /// The place of the record after `index` others; of the first place that has none, if `index`
     /// is the length and below the capacity.
-    #[inline(always)]
+    #[inline]
     fn place(&self, index: usize) -> NonNull<T> {
         debug_assert!(index < self.capacity);
         let at = self.head + index;
@@ -90,7 +90,7 @@ impl<T: Copy> Deque<T> {
     }
 
     /// Adds a record for which [room was made](Self::try_reserve).
-    #[inline(always)]
+    #[inline]
     pub(crate) fn push(&mut self, record: T) {
         assert!(self.len < self.capacity, "room for the record");
         // SAFETY: a place of the block without a record.
@@ -99,7 +99,7 @@ impl<T: Copy> Deque<T> {
     }
 
     /// Removes the last record.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
         let last = self.last()?;
         self.len -= 1;
@@ -124,7 +124,7 @@ impl<T: Copy> Deque<T> {
     /// # Errors
     ///
     /// When their bytes exceed `isize::MAX`, or the source refuses; nothing has changed then.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn try_reserve(&mut self, additional: usize) -> Result<(), AllocError> {
         if additional <= self.capacity - self.len {
             return Ok(());

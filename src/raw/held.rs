@@ -18,7 +18,7 @@ impl<T> Held<T> {
     /// care.
     pub(crate) const IN_REGISTERS: bool = size_of::<T>() <= 2 * size_of::<usize>();
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn new(value: T) -> Self {
         Held {
             value,

@@ -156,7 +156,7 @@ impl Retired {
     }
 
     /// The owner gives something out, and nothing else is out.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn note_owner(&self) {
         let (OwnerThread(owner), here) = (&self.out, this_thread::number());
         // Relaxed: asked for on the same thread, or of no meaning. Not written where it is the
@@ -177,7 +177,7 @@ impl Retired {
     /// # Safety
     ///
     /// This is there.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn is_owned_here(this: NonNull<Self>) -> bool {
         // SAFETY: `this` is not freed during the call (precondition); the field is atomic.
         let OwnerThread(owner) = unsafe { &(*this.as_ptr()).out };

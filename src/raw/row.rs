@@ -71,7 +71,7 @@ impl<T: Copy> Row<T> {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len.get()
     }
@@ -82,7 +82,7 @@ impl<T: Copy> Row<T> {
     }
 
     /// The entry at `index`, if there is one.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<T> {
         // SAFETY: below the length, so written (`row-entries`).
         (index < self.len.get()).then(|| unsafe { self.start.get().add(index).read() })

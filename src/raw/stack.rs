@@ -273,14 +273,14 @@ impl FreeStack {
     }
 
     /// Entries from one place of the array to a later one.
-    #[inline(always)]
+    #[inline]
     fn distance(from: NonNull<CellEntry>, to: NonNull<CellEntry>) -> usize {
         (to.addr().get() - from.addr().get()) / size_of::<CellEntry>()
     }
 
     /// Takes the cell that was pushed last; `None` when the
     /// stack is empty.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn pop(&self) -> CellEntry {
         let (cell, lowered) = self.look()?;
         // SAFETY: `look` returned `lowered`, and nothing has used the stack since.
@@ -290,7 +290,7 @@ impl FreeStack {
 
     /// The cell that the next [`pop`](Self::pop) takes, and what [`lower`](Self::lower) needs to
     /// take it.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn look(&self) -> Option<(NonNull<u8>, Lowered)> {
         // SAFETY: by `stack-room` an entry or `None` is below the top, in the same array.
         let (cell, lowered) = unsafe {
@@ -305,7 +305,7 @@ impl FreeStack {
     /// # Safety
     ///
     /// `top` came with it, from this stack, which has not changed since.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn lower(&self, top: Lowered) {
         self.top.set(top.0);
     }
@@ -317,7 +317,7 @@ impl FreeStack {
     /// The cell is the owner's, free before any other code runs, and not on
     /// the stack. There is room: the stack has room for every cell of its
     /// owner, and this one is not among the entries (`free-on-stack`).
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn push(&self, cell: NonNull<u8>) {
         let top = self.top.get();
         // SAFETY: there is room above the top (precondition, `stack-room`).
@@ -345,7 +345,7 @@ impl FreeStack {
     /// # Safety
     ///
     /// Each cell is as for [`push`](Self::push); `next` uses nothing of this, and does not unwind.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn push_all(&self, mut next: impl FnMut() -> CellEntry) -> usize {
         let first = self.top.get();
         let mut top = first;

@@ -30,7 +30,7 @@ mod counted {
     }
 
     /// As [`number`]; also 0 if this thread has not asked for one.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn number_if_any() -> usize {
         NUMBER.try_with(Cell::get).unwrap_or(0)
     }
@@ -56,7 +56,7 @@ mod counted {
 pub(crate) use counted::{number, number_if_any};
 
 #[cfg(not(any(feature = "std", all(test, loom))))]
-#[inline(always)]
+#[inline]
 pub(crate) fn number() -> usize {
     0
 }

@@ -256,12 +256,12 @@ impl ShapedCells<'_, Bounded> {
 unsafe impl Memory for Bounded {
     const NAME: &'static str = "BoundedSlab";
 
-    #[inline(always)]
+    #[inline]
     fn header(&self) -> NonNull<SlabHeader> {
         self.header
     }
 
-    #[inline(always)]
+    #[inline]
     fn bound(&self) -> usize {
         self.bound.get()
     }
@@ -270,7 +270,7 @@ unsafe impl Memory for Bounded {
         self.body().header.slots() - self.bound.get()
     }
 
-    #[inline(always)]
+    #[inline]
     unsafe fn cell<T>(&self, key: Key) -> CellPtr<T> {
         // SAFETY: the key is below the bound (precondition), so the cell lies within the
         // chunk, whose layout fits `isize`.
@@ -282,12 +282,12 @@ unsafe impl Memory for Bounded {
         unsafe { self.cells.add(key.index() * shape.layout.size()) }
     }
 
-    #[inline(always)]
+    #[inline]
     fn row_end(&self, _: Key) -> usize {
         self.bound.get()
     }
 
-    #[inline(always)]
+    #[inline]
     unsafe fn claim_when_empty<T>(&self) -> Result<Popped<T>, Option<AllocError>> {
         // SAFETY: the memory was made for cells of `T` (precondition).
         let cells = unsafe { Cells::<T, _>::new(self) };

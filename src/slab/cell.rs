@@ -75,7 +75,7 @@ impl<T> CellPtr<T> {
     /// # Safety
     ///
     /// The cell is allocated and stamped; nothing writes to the key at the same time.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn shared_key(self) -> Key {
         // SAFETY: the cell is stamped, and nothing writes to the key (precondition); a place of the
         // key has its alignment.
@@ -87,7 +87,7 @@ impl<T> CellPtr<T> {
     /// # Safety
     ///
     /// The cell is allocated.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn key_place(self) -> NonNull<u32> {
         // SAFETY: within the stamp, which lies within the cell.
         unsafe { NonNull::new_unchecked(&raw mut (*self.stamp().as_ptr()).key).cast() }
@@ -112,7 +112,7 @@ impl<T> CellPtr<T> {
     /// # Safety
     ///
     /// The cell is allocated, without a value, and the caller's alone.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn write_link(self, below: Word) {
         // SAFETY: the cell is allocated (precondition), and has `ROOM` bytes from this place,
         // aligned as a stamp. Where that is less than a word, words are narrow (`packing`).
@@ -143,7 +143,7 @@ pub(crate) struct Place<T> {
 }
 
 impl<T> Clone for Place<T> {
-    #[inline(always)]
+    #[inline]
     fn clone(&self) -> Self {
         *self
     }
@@ -152,14 +152,14 @@ impl<T> Clone for Place<T> {
 impl<T> Copy for Place<T> {}
 
 impl<T> Place<T> {
-    #[inline(always)]
+    #[inline]
     pub(crate) fn new(cell: CellPtr<T>, header: NonNull<SlabHeader>) -> Self {
         // SAFETY: a pointer has the size of a `usize`, and any bytes are a `MaybeUninit`.
         let header = unsafe { transmute::<NonNull<SlabHeader>, MaybeUninit<usize>>(header) };
         Place { cell, header }
     }
 
-    #[inline(always)]
+    #[inline]
     fn header(self) -> NonNull<SlabHeader> {
         // SAFETY: the bytes of such a pointer, from `new`.
         unsafe { transmute::<MaybeUninit<usize>, NonNull<SlabHeader>>(self.header) }
@@ -167,7 +167,7 @@ impl<T> Place<T> {
 
     /// Cell and header, for a holder that forgets `T`; [`new`](Self::new) puts
     /// them together again.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn into_parts(self) -> (NonNull<u8>, NonNull<SlabHeader>) {
         (self.cell.start(), self.header())
     }
@@ -179,7 +179,7 @@ impl<T> Place<T> {
     /// Something keeps cell and header allocated, and the cell is stamped: a
     /// holder as in `holder-keeps-cell`, or the slab under the condition of
     /// `live-by-key`.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn live<'a>(self) -> Live<'a, T> {
         Live {
             place: self,
@@ -197,7 +197,7 @@ pub(crate) struct Live<'a, T> {
 }
 
 impl<T> Clone for Live<'_, T> {
-    #[inline(always)]
+    #[inline]
     fn clone(&self) -> Self {
         *self
     }
@@ -206,24 +206,24 @@ impl<T> Clone for Live<'_, T> {
 impl<T> Copy for Live<'_, T> {}
 
 impl<'a, T> Live<'a, T> {
-    #[inline(always)]
+    #[inline]
     pub(crate) fn place(self) -> Place<T> {
         self.place
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn start(self) -> NonNull<u8> {
         self.place.cell.start()
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn header(self) -> &'a SlabHeader {
         // SAFETY: a `Live` is a cell that is allocated for `'a`, and its header with it
         // (`cell-stays`).
         unsafe { self.place.header().as_ref() }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn stamp(self) -> &'a Stamp {
         // SAFETY: allocated and stamped; by `stamp-apart` the borrow meets no other.
         unsafe { self.place.cell.stamp().as_ref() }
@@ -231,31 +231,31 @@ impl<'a, T> Live<'a, T> {
 
     /// Returns the key in the stamp. It must not be read if the value is [sent](State::is_sent)
     /// (`link-at-key`); access by key and walks know the key without it.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn key(self) -> Key {
         self.stamp().key()
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn state(self) -> State {
         self.stamp().state.get()
     }
 
     /// Sets the state. The step from the present state to this one is in the table.
-    #[inline(always)]
+    #[inline]
     pub(super) fn set_state(self, state: State) {
         self.stamp().state.set(state);
     }
 
     /// The address of the value, whether or not there is one.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn value(self) -> NonNull<T> {
         // SAFETY: a `Live` is a cell that is allocated.
         unsafe { self.place.cell.value() }
     }
 
     /// Changes the state from `from` to `to`. Returns `false` if the state is not `from`.
-    #[inline(always)]
+    #[inline]
     pub(super) fn exchange(self, from: State, to: State) -> bool {
         let found = self.state() == from;
         if found {
@@ -265,7 +265,7 @@ impl<'a, T> Live<'a, T> {
     }
 
     /// Takes a step, unless it is refused.
-    #[inline(always)]
+    #[inline]
     pub(super) fn step(self, step: impl FnOnce(State) -> Option<State>) -> bool {
         match step(self.state()) {
             Some(state) => {
@@ -280,7 +280,7 @@ impl<'a, T> Live<'a, T> {
 
     /// Begins a read, by handle or by key. Returns `false` if it is refused. Ended by
     /// the drop of its [`Holder`](super::holder::Holder).
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub(crate) fn begin_read(self) -> bool {
         self.step(State::read)
@@ -295,14 +295,14 @@ impl<'a, T> Live<'a, T> {
 
     /// Begins a write, by handle or by key. Returns `false` if it is refused. Ended by
     /// the drop of its holder.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub(crate) fn begin_write(self) -> bool {
         self.step(State::write)
     }
 
     /// Turns a handle into a handle for another thread. Returns `false` if this is refused.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub(super) fn begin_sent(self) -> bool {
         self.exchange(State::OWNED, State::SENT)
@@ -313,7 +313,7 @@ impl<'a, T> Live<'a, T> {
     /// # Errors
     ///
     /// Returns `value` if there is no owned, unborrowed value.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn replace(self, value: T) -> Result<T, T> {
         if self.state() == State::OWNED {
             // SAFETY: there is a value (`state-tells-value`), and it is not borrowed.
@@ -329,7 +329,7 @@ impl<'a, T> Live<'a, T> {
     /// becomes stale and keeps the cell. On `true` the caller
     /// [reads](Live::read) the value out at once; on `false`, where there is
     /// no value or it is borrowed, nothing has changed.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub(crate) fn vacate_by_key(self) -> bool {
         if self.state() == State::UNHELD {
@@ -374,12 +374,12 @@ impl<'a, T> Live<'a, T> {
     /// `dying` is its state's [`dying`](State::dying). May free cell and header:
     /// the caller does not use them afterwards, unless something else keeps
     /// them allocated.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn destroy(self, dying: State) {
         struct Settle<'a, T>(Live<'a, T>);
 
         impl<T> Drop for Settle<'_, T> {
-            #[inline(always)]
+            #[inline]
             fn drop(&mut self) {
                 // SAFETY: `X` in a dying state keeps the cell from being freed and the header from being
                 // released (`cell-stays`), whatever the destructor did. The state is read again: the
@@ -451,7 +451,7 @@ impl<'a, T> Live<'a, T> {
     ///
     /// The slab is not closed; no value, no borrow, no handle except the
     /// caller's, who ends (`settled-cell`).
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn free(self) {
         self.header().note_peak();
         // SAFETY: not on the stack yet, for a cell on the stack is in state

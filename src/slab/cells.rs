@@ -72,7 +72,7 @@ pub unsafe trait Memory {
     /// Counts a walk by pointer. Until it ends, no row that has or had a value is freed. Does
     /// nothing if only an exclusive borrow frees memory.
     #[doc(hidden)]
-    #[inline(always)]
+    #[inline]
     fn begin_walk(&self) {}
 
     /// Ends a walk.
@@ -81,7 +81,7 @@ pub unsafe trait Memory {
     ///
     /// Called at most once for each [`begin_walk`](Self::begin_walk).
     #[doc(hidden)]
-    #[inline(always)]
+    #[inline]
     unsafe fn end_walk(&self) {}
 
     /// Takes a free cell when the stack is empty. The error is the reason why the memory cannot
@@ -110,7 +110,7 @@ pub unsafe trait Memory {
 }
 
 /// The header of a memory.
-#[inline(always)]
+#[inline]
 fn header_of<M: Memory>(memory: &M) -> &SlabHeader {
     // SAFETY: the header of a `Memory` is allocated as long as the memory is borrowed.
     unsafe { memory.header().as_ref() }
@@ -124,7 +124,7 @@ pub(super) struct ShapedCells<'a, M> {
 }
 
 impl<M> Clone for ShapedCells<'_, M> {
-    #[inline(always)]
+    #[inline]
     fn clone(&self) -> Self {
         *self
     }
@@ -133,17 +133,17 @@ impl<M> Clone for ShapedCells<'_, M> {
 impl<M> Copy for ShapedCells<'_, M> {}
 
 impl<'a, M: Memory> ShapedCells<'a, M> {
-    #[inline(always)]
+    #[inline]
     pub(super) fn memory(self) -> &'a M {
         self.memory
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn shape(self) -> &'static Shape {
         self.shape
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn header(self) -> &'a SlabHeader {
         header_of(self.memory)
     }
@@ -153,7 +153,7 @@ impl<'a, M: Memory> ShapedCells<'a, M> {
     /// # Safety
     ///
     /// The key is below the bound.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn start(self, key: Key) -> NonNull<u8> {
         // SAFETY: below the bound (precondition); of this shape, from `shaped`.
         unsafe { self.memory.cell_of(self.shape, key) }
@@ -168,7 +168,7 @@ pub(crate) struct Cells<'a, T, M> {
 }
 
 impl<T, M> Clone for Cells<'_, T, M> {
-    #[inline(always)]
+    #[inline]
     fn clone(&self) -> Self {
         *self
     }
@@ -180,7 +180,7 @@ impl<'a, T, M: Memory> Cells<'a, T, M> {
     /// # Safety
     ///
     /// The memory has cells of `T`.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn new(memory: &'a M) -> Self {
         Cells {
             memory,
@@ -188,13 +188,13 @@ impl<'a, T, M: Memory> Cells<'a, T, M> {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn header(self) -> &'a SlabHeader {
         header_of(self.memory)
     }
 
     /// The same cells, without the type of their values.
-    #[inline(always)]
+    #[inline]
     pub(super) fn shaped(self) -> ShapedCells<'a, M> {
         ShapedCells {
             memory: self.memory,
@@ -203,7 +203,7 @@ impl<'a, T, M: Memory> Cells<'a, T, M> {
     }
 
     /// Takes a free cell off the stack.
-    #[inline(always)]
+    #[inline]
     pub(super) fn claim(self) -> Option<Popped<T>> {
         // The header is read once, before the value is written: the compiler cannot
         // tell that this does not overwrite `memory`.
@@ -218,7 +218,7 @@ impl<'a, T, M: Memory> Cells<'a, T, M> {
 
     /// Returns the cell that [`claim`](Self::claim) would take, still on the stack, and the step that
     /// takes it off.
-    #[inline(always)]
+    #[inline]
     pub(super) fn look(self) -> Option<(Place<T>, Lowered)> {
         let header = self.memory.header();
         // SAFETY: the header of a `Memory` is allocated as long as the memory is borrowed.
@@ -230,7 +230,7 @@ impl<'a, T, M: Memory> Cells<'a, T, M> {
         self.memory
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn bound(self) -> usize {
         self.memory.bound()
     }
@@ -246,7 +246,7 @@ impl<'a, T, M: Memory> Cells<'a, T, M> {
     }
 
     /// Returns the cell of a key, if it has one. It is usable until user code runs (`live-by-key`).
-    #[inline(always)]
+    #[inline]
     pub(crate) fn get(self, key: Key) -> Option<Live<'a, T>> {
         if key.index() < self.bound() {
             // SAFETY: below the bound; cells of `T`, says `new`.
@@ -261,14 +261,14 @@ impl<'a, T, M: Memory> Cells<'a, T, M> {
     /// # Safety
     ///
     /// The key is below the bound.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn get_unchecked(self, key: Key) -> Live<'a, T> {
         // SAFETY: the key is below the bound (precondition), so its cell is allocated and
         // stamped until user code runs (`live-by-key`).
         unsafe { self.place(self.memory.cell(key)).live() }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn place(self, cell: CellPtr<T>) -> Place<T> {
         Place::new(cell, self.memory.header())
     }

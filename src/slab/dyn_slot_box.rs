@@ -100,7 +100,7 @@ impl<T, U: ?Sized> Unsize<U> for SlotBox<T> {
     type Value = T;
     type Output = DynSlotBox<U>;
 
-    #[inline(always)]
+    #[inline]
     fn unsize(self, coercion: Coercion<T, U>) -> DynSlotBox<U> {
         let place = SlotBox::into_place(self);
         let (_, header) = place.into_parts();
@@ -120,7 +120,7 @@ impl<T: ?Sized, U: ?Sized> Unsize<U> for DynSlotBox<T> {
     type Value = T;
     type Output = DynSlotBox<U>;
 
-    #[inline(always)]
+    #[inline]
     fn unsize(self, coercion: Coercion<T, U>) -> DynSlotBox<U> {
         let (value, header, end) = (self.value, self.header, self.end);
         core::mem::forget(self);

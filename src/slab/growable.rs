@@ -121,12 +121,12 @@ impl Growable {
 unsafe impl Memory for Growable {
     const NAME: &'static str = "Slab";
 
-    #[inline(always)]
+    #[inline]
     fn header(&self) -> NonNull<SlabHeader> {
         self.header.get()
     }
 
-    #[inline(always)]
+    #[inline]
     fn bound(&self) -> usize {
         self.chunks.get().bound
     }
@@ -135,7 +135,7 @@ unsafe impl Memory for Growable {
         self.chunks.get().unstamped
     }
 
-    #[inline(always)]
+    #[inline]
     unsafe fn cell<T>(&self, key: Key) -> CellPtr<T> {
         // SAFETY: the key is below the bound (precondition), which is that of the chunks
         // that the header has now.
@@ -148,7 +148,7 @@ unsafe impl Memory for Growable {
         unsafe { (self.chunks.get()).start(key, grain, shape.layout.size()) }
     }
 
-    #[inline(always)]
+    #[inline]
     fn row_end(&self, key: Key) -> usize {
         // SAFETY: made by `growable_header`, and allocated while the slab lives.
         let body = unsafe { self.header.get().cast::<GrowableHeader>().as_ref() };
@@ -160,17 +160,17 @@ unsafe impl Memory for Growable {
         self.body().map_or(0, GrowableHeader::unfilled)
     }
 
-    #[inline(always)]
+    #[inline]
     fn begin_walk(&self) {
         self.walks.set(self.walks.get() + 1);
     }
 
-    #[inline(always)]
+    #[inline]
     unsafe fn end_walk(&self) {
         self.walks.set(self.walks.get() - 1);
     }
 
-    #[inline(always)]
+    #[inline]
     unsafe fn claim_when_empty<T>(&self) -> Result<Popped<T>, Option<AllocError>> {
         // SAFETY: the memory was made for cells of `T` (precondition).
         unsafe { self.try_claim_by_growing() }.map_err(Some)
@@ -422,7 +422,7 @@ impl<T> TrackedSlab<T, Growable> {
         self.capacity() >> self.memory.shift.get()
     }
 
-    #[inline(always)]
+    #[inline]
     #[track_caller]
     fn claim_or_grow(&self) -> Popped<T> {
         match self.cells().claim() {

@@ -57,12 +57,12 @@ pub struct Ref<'a, T> {
 
 impl<'a, T> Ref<'a, T> {
     /// Borrows the value, unless that is refused.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn try_new(cell: Live<'a, T>) -> Option<Self> {
         Holder::<T, READER>::try_new(cell).map(Ref::of)
     }
 
-    #[inline(always)]
+    #[inline]
     fn of(holder: Holder<'a, T, READER>) -> Self {
         Ref {
             holder,
@@ -151,7 +151,7 @@ pub struct RefMut<'a, T> {
 
 impl<'a, T> RefMut<'a, T> {
     /// Borrows the value mutably, unless that is refused.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn try_new(cell: Live<'a, T>) -> Option<Self> {
         Holder::<T, WRITER>::try_new(cell).map(|holder| RefMut {
             holder,

@@ -140,7 +140,7 @@ impl SlabHeader {
     }
 
     /// Counts a cell that was sent to another thread.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn count_sent(&self) {
         let sent = self.sent.get();
         self.sent.set(sent + 1);
@@ -168,7 +168,7 @@ impl SlabHeader {
 
     /// Notes the number of cells in use, before some of them become free: between two calls it only
     /// rises.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn note_peak(&self) {
         #[cfg(feature = "stats")]
         self.peak

@@ -50,7 +50,7 @@ impl<'a, T, const KIND: u8> Holder<'a, T, KIND> {
     /// # Safety
     ///
     /// The caller is that holder (`holder-is`), and gives itself up.
-    #[inline(always)]
+    #[inline]
     pub(super) const unsafe fn new(place: Place<T>) -> Self {
         Holder {
             place,
@@ -58,19 +58,19 @@ impl<'a, T, const KIND: u8> Holder<'a, T, KIND> {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn live(&self) -> Live<'_, T> {
         // SAFETY: the holder exists, so its cell is stamped and stays (`holder-keeps-cell`).
         unsafe { self.place.live() }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn place(&self) -> Place<T> {
         self.place
     }
 
     /// The place, whose holder the caller becomes.
-    #[inline(always)]
+    #[inline]
     pub(super) fn into_place(self) -> Place<T> {
         ManuallyDrop::new(self).place
     }
@@ -80,7 +80,7 @@ impl<'a, T, const KIND: u8> Holder<'a, T, KIND> {
     /// # Safety
     ///
     /// In this state the cell has a holder of the other kind, and none of this one.
-    #[inline(always)]
+    #[inline]
     unsafe fn turn<const OTHER: u8>(self, state: State) -> Holder<'a, T, OTHER> {
         self.live().set_state(state);
         Holder {
@@ -90,7 +90,7 @@ impl<'a, T, const KIND: u8> Holder<'a, T, KIND> {
     }
 
     /// Borrows the value that a guard or a box has.
-    #[inline(always)]
+    #[inline]
     pub(super) fn value(&self) -> &T {
         const { assert!(matches!(KIND, READER | WRITER | BOX)) };
         // SAFETY: while this borrow is counted, the value is there, and is not written to except
@@ -99,7 +99,7 @@ impl<'a, T, const KIND: u8> Holder<'a, T, KIND> {
     }
 
     /// Borrows the value that a writer or a box has.
-    #[inline(always)]
+    #[inline]
     pub(super) fn value_mut(&mut self) -> &mut T {
         const { assert!(matches!(KIND, WRITER | BOX)) };
         // SAFETY: while this holds `X`, the value is there, and only reached through it
@@ -109,7 +109,7 @@ impl<'a, T, const KIND: u8> Holder<'a, T, KIND> {
 }
 
 impl<T, const KIND: u8> Drop for Holder<'_, T, KIND> {
-    #[inline(always)]
+    #[inline]
     fn drop(&mut self) {
         let live = self.live();
         let state = live.state();
@@ -140,7 +140,7 @@ fn drop_marked_box<T>(boxed: Holder<'static, T, BOX>) {
 }
 
 impl<'a, T> Holder<'a, T, READER> {
-    #[inline(always)]
+    #[inline]
     pub(super) fn try_new(cell: Live<'a, T>) -> Option<Self> {
         // SAFETY: admitted just now.
         cell.begin_read()
@@ -155,7 +155,7 @@ impl<'a, T> Holder<'a, T, READER> {
 }
 
 impl<'a, T> Holder<'a, T, WRITER> {
-    #[inline(always)]
+    #[inline]
     pub(super) fn try_new(cell: Live<'a, T>) -> Option<Self> {
         // SAFETY: admitted just now.
         (cell.begin_write()).then(|| unsafe { Holder::new(cell.place()) })
@@ -173,7 +173,7 @@ impl<'a, T> Holder<'a, T, WRITER> {
 
 impl<T> Popped<T> {
     /// Puts a value into the cell; a handle owns it from now on.
-    #[inline(always)]
+    #[inline]
     pub(super) fn fill(self, value: T) -> Holder<'static, T, SLOT> {
         // SAFETY: popped, so without a value (`state-tells-value`), and this one's alone
         // (`free-on-stack`). The state is that of a value with a handle.
@@ -184,7 +184,7 @@ impl<T> Popped<T> {
     }
 
     /// Reserves the cell.
-    #[inline(always)]
+    #[inline]
     pub(super) fn hold(self) -> Holder<'static, T, RESERVATION> {
         // SAFETY: popped, so this one's alone. The state is that of a reserved cell.
         unsafe { self.turn(State::HELD) }
@@ -193,7 +193,7 @@ impl<T> Popped<T> {
 
 impl<T> Holder<'static, T, RESERVATION> {
     /// Puts a value into the cell. The slab may have been dropped.
-    #[inline(always)]
+    #[inline]
     pub(super) fn fill(self, value: T) -> Holder<'static, T, SLOT> {
         // SAFETY: the cell of a reservation has no value (`state-tells-value`), and `owned` is the
         // state of one with a value and a handle.
@@ -207,7 +207,7 @@ impl<T> Holder<'static, T, RESERVATION> {
 
 impl<T> Holder<'static, T, BOX> {
     /// Ends the borrow.
-    #[inline(always)]
+    #[inline]
     pub(super) fn into_slot(self) -> Holder<'static, T, SLOT> {
         let owned = self.live().state().owned();
         // SAFETY: the one exclusive borrow ends; `owned` is the state with the handle alone.
@@ -228,7 +228,7 @@ impl<T> Holder<'static, T, SLOT> {
     /// # Errors
     ///
     /// Returns the slot if this is refused.
-    #[inline(always)]
+    #[inline]
     pub(super) fn try_into_box(self) -> Result<Holder<'static, T, BOX>, Self> {
         if self.live().state() == State::OWNED {
             // SAFETY: there is a value, which no one borrows. The state is that of a box.
@@ -243,7 +243,7 @@ impl<T> Holder<'static, T, SLOT> {
     /// # Errors
     ///
     /// Returns the slot if the value is borrowed or gone.
-    #[inline(always)]
+    #[inline]
     pub(super) fn try_take(self) -> Result<(T, Holder<'static, T, RESERVATION>), Self> {
         if self.live().state() != State::OWNED {
             return Err(self);
@@ -259,7 +259,7 @@ impl<T> Holder<'static, T, SLOT> {
     ///
     /// Returns the slot if the value is borrowed or gone, unless it was put into a reservation after
     /// the slab was dropped.
-    #[inline(always)]
+    #[inline]
     pub(super) fn try_into_inner(self) -> Result<T, Self> {
         // SAFETY: the slot ends without a drop if it vacates the cell. The value is read once, and
         // before any other code runs.
@@ -291,7 +291,7 @@ impl<T> Holder<'static, T, SLOT> {
 
     /// Leaks the value: the slab owns it from now on. A slot without a value is only dropped; the
     /// value of a slot whose slab is gone is dropped.
-    #[inline(always)]
+    #[inline]
     pub(super) fn leak(self) {
         let this = ManuallyDrop::new(self);
         if !this.live().exchange(State::OWNED, State::UNHELD) {
@@ -306,7 +306,7 @@ impl<T> Holder<'static, T, SLOT> {
 impl<T> Live<'_, T> {
     /// Ends a borrow, which leaves this state. A borrow that ends where it began costs nothing:
     /// borrows are only admitted in a state in which this comparison will hold again.
-    #[inline(always)]
+    #[inline]
     fn end_borrow(self, state: State) {
         self.set_state(state);
         if !state.is_plain() {
@@ -325,7 +325,7 @@ impl<T> Live<'_, T> {
     /// Frees the cell of an unborrowed value on behalf of the slot (`held` is
     /// [`OWNED`](State::OWNED)) or the box ([`EXCLUSIVE`](State::EXCLUSIVE)).
     /// On `true` the caller [reads](Self::read) the value out at once.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub(super) unsafe fn vacate(self, held: State) -> bool {
         let usual = self.state() == held;
@@ -345,7 +345,7 @@ impl<T> Live<'_, T> {
     ///
     /// The caller vacated the cell, or takes the value from it; no other code has run since, and
     /// this is called once.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn read(self) -> T {
         // SAFETY: the memory is still there, and the value is the caller's (`settled-cell`).
         unsafe { move_out(self.value()) }

@@ -491,7 +491,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
 }
 
 impl<'a, T, M: Memory> UntrackedAccessor<'a, T, M> {
-    #[inline(always)]
+    #[inline]
     fn cells(&self) -> Cells<'a, T, M> {
         self.slab.cells()
     }

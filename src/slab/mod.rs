@@ -124,7 +124,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     /// # Safety
     ///
     /// The memory was made for cells of `T`.
-    #[inline(always)]
+    #[inline]
     const unsafe fn new_in(memory: M) -> Self {
         TrackedSlab {
             memory,
@@ -132,7 +132,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn cells(&self) -> Cells<'_, T, M> {
         // SAFETY: the memory was made for cells of `T` (`new_in`).
         unsafe { Cells::new(&self.memory) }
@@ -144,7 +144,7 @@ impl<T, M: Memory> TrackedSlab<T, M> {
     }
 
     /// Takes a free cell off the stack; grows if the stack is empty.
-    #[inline(always)]
+    #[inline]
     fn try_claim(&self) -> Result<Popped<T>, Option<AllocError>> {
         match self.cells().claim() {
             Some(popped) => Ok(popped),

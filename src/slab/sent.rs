@@ -76,7 +76,7 @@ impl<T> Place<T> {
     /// # Safety
     ///
     /// Its handle exists.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn sent_value(self) -> NonNull<T> {
         let (cell, _) = self.into_parts();
         // SAFETY: the cell of a handle that exists is not free, so it is allocated (`cell-stays`).
@@ -88,7 +88,7 @@ impl<T> Place<T> {
     /// # Safety
     ///
     /// Its handle exists.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn sent_key(self) -> Key {
         let (cell, _) = self.into_parts();
         // SAFETY: allocated as long as the handle exists, and no other thread uses the key
@@ -161,7 +161,7 @@ pub(crate) const BATCH: usize = 16;
 
 /// Frees some returned cells for an insertion that found no free cell. Returns `true` if it freed
 /// any.
-#[inline(always)]
+#[inline]
 pub(super) fn refill<M: Memory>(cells: ShapedCells<'_, M>) -> bool {
     free_returned(cells, BATCH) > 0
 }
@@ -184,7 +184,7 @@ fn look_again_at<M: Memory>(cells: ShapedCells<'_, M>, stamp: &Stamp) -> State {
 }
 
 /// Frees cells that were returned without a value, at most `most`, and returns their number.
-#[inline(always)]
+#[inline]
 pub(super) fn free_returned<M: Memory>(cells: ShapedCells<'_, M>, most: usize) -> usize {
     match cells.header().returns() {
         Some(returns) => free_taken(cells, returns, most),

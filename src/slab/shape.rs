@@ -55,7 +55,7 @@ impl Shape {
     /// # Safety
     ///
     /// A cell of this shape starts at `cell`.
-    #[inline(always)]
+    #[inline]
     unsafe fn stamp(self, cell: NonNull<u8>) -> NonNull<Stamp> {
         // SAFETY: the offset is within the cell, and aligned for a stamp (`CellPtr::LAYOUT`).
         unsafe { cell.add(self.stamp_offset).cast() }
@@ -66,7 +66,7 @@ impl Shape {
     /// # Safety
     ///
     /// The block that starts at `start` has room for `slots` cells of this shape, which are unused.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn stamp_all(
         self,
         start: NonNull<u8>,

@@ -71,13 +71,13 @@ impl<T> Slot<T> {
     /// # Safety
     ///
     /// The place is not unheld, and no other handle of it exists (`one-handle`).
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn new(place: Place<T>) -> Self {
         // SAFETY: the caller's handle becomes this one (precondition).
         Slot::of(unsafe { Holder::new(place) })
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn of(holder: Holder<'static, T, SLOT>) -> Self {
         Slot {
             holder,
@@ -86,23 +86,23 @@ impl<T> Slot<T> {
     }
 
     /// Puts a value into a cell.
-    #[inline(always)]
+    #[inline]
     pub(super) fn fill(popped: Popped<T>, value: T) -> Self {
         Slot::of(popped.fill(value))
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn live(&self) -> Live<'_, T> {
         self.holder.live()
     }
 
     /// The place, whose handle the caller becomes.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn into_place(self) -> Place<T> {
         self.holder.into_place()
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn into_holder(self) -> Holder<'static, T, SLOT> {
         self.holder
     }
@@ -589,7 +589,7 @@ pub struct VacantSlot<T> {
 const _: () = assert!(size_of::<VacantSlot<u64>>() == 2 * size_of::<usize>());
 
 impl<T> VacantSlot<T> {
-    #[inline(always)]
+    #[inline]
     fn of(holder: Holder<'static, T, RESERVATION>) -> Self {
         VacantSlot {
             holder,
@@ -598,12 +598,12 @@ impl<T> VacantSlot<T> {
     }
 
     /// Reserves a cell.
-    #[inline(always)]
+    #[inline]
     pub(super) fn hold(popped: Popped<T>) -> Self {
         VacantSlot::of(popped.hold())
     }
 
-    #[inline(always)]
+    #[inline]
     fn live(&self) -> Live<'_, T> {
         self.holder.live()
     }

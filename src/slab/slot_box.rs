@@ -48,7 +48,7 @@ pub struct SlotBox<T> {
 const _: () = assert!(size_of::<SlotBox<u64>>() == 2 * size_of::<usize>());
 
 impl<T> SlotBox<T> {
-    #[inline(always)]
+    #[inline]
     fn of(holder: Holder<'static, T, BOX>) -> Self {
         SlotBox {
             holder,
@@ -56,12 +56,12 @@ impl<T> SlotBox<T> {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn live(&self) -> Live<'_, T> {
         self.holder.live()
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn into_place(boxed: Self) -> Place<T> {
         boxed.holder.into_place()
     }

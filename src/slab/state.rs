@@ -106,25 +106,25 @@ impl State {
     // Questions.
 
     /// One more reader is admitted, by handle or by key (`readers-or-writer`, `readers-fit`).
-    #[inline(always)]
+    #[inline]
     const fn admits_reader(self) -> bool {
         self.0 < EXCLUSIVE - READER
     }
 
     /// No flag is set: there is a value, and only readers may borrow it.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn is_plain(self) -> bool {
         self.0 < EXCLUSIVE
     }
 
     /// Access by key finds a value: the cell is neither vacant nor doomed.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn is_occupied(self) -> bool {
         self.0 < DOOMED
     }
 
     /// There is an initialised value, whether or not a key finds it.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn has_value(self) -> bool {
         self.0 < VACANT
     }
@@ -141,7 +141,7 @@ impl State {
     }
 
     /// Another thread has the value, or has returned it and the slab does not know yet.
-    #[inline(always)]
+    #[inline]
     pub(crate) const fn is_sent(self) -> bool {
         self.0 & (VACANT | EXCLUSIVE | READERS) == EXCLUSIVE | READER
     }
@@ -218,7 +218,7 @@ impl State {
     // Steps that may be refused.
 
     /// Adds a reader, by handle or by key.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn read(self) -> Option<Self> {
         self.admits_reader().then(|| State(self.0 + READER))
     }
@@ -230,7 +230,7 @@ impl State {
     }
 
     /// Adds a writer, by handle or by key.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn write(self) -> Option<Self> {
         (self.0 <= UNHELD).then_some(State(self.0 | EXCLUSIVE))
     }
@@ -242,13 +242,13 @@ impl State {
 
     // Steps.
 
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub(crate) const fn without_reader(self) -> Self {
         State(self.0 - READER)
     }
 
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub(crate) const fn without_exclusive(self) -> Self {
         State(self.0 & !EXCLUSIVE)
@@ -284,7 +284,7 @@ impl State {
 
     /// Makes a handle the owner, whether or not the slab was dropped: a reservation was filled, or
     /// a `SlotBox` became a `Slot` again.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub(crate) const fn owned(self) -> Self {
         State(self.0 & CLOSED)

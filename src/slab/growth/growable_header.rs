@@ -136,7 +136,7 @@ impl GrowableHeader {
 
     /// Returns the end of the row of cells that contains this key: the end of the chunk, or of the
     /// filled part of the chunk (`table-entries`).
-    #[inline(always)]
+    #[inline]
     pub(crate) fn row_end(&self, key: usize) -> usize {
         let table = self.table.borrow();
         let end = ((key >> table.shift()) + 1) << table.shift();
@@ -480,7 +480,7 @@ impl GrowableHeader {
     /// # Safety
     ///
     /// The slab has cells of this shape.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn take_fresh(&self, shape: Shape) -> Option<(NonNull<u8>, bool)> {
         let key = self.next_fresh.get();
         if key == self.ready_to.get() && !self.make_ready() {

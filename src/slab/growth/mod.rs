@@ -241,7 +241,7 @@ impl Growable {
     /// # Safety
     ///
     /// The memory was made for cells of this shape.
-    #[inline(always)]
+    #[inline]
     unsafe fn claim_fresh(&self, shape: Shape) -> Option<NonNull<u8>> {
         // SAFETY: the slab has cells of this shape (precondition).
         let (cell, stamped) = unsafe { self.body()?.take_fresh(shape)? };

@@ -75,7 +75,7 @@ impl Chunks {
     ///
     /// The key is below the bound, the chunks are of cells of `T`, and the table
     /// has not changed since these were asked for.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn cell<T>(self, key: Key) -> CellPtr<T> {
         // SAFETY: of cells of `T` (precondition).
         CellPtr::new(unsafe { self.start(key, const { grain::<T>() }, CellPtr::<T>::SIZE) })
@@ -86,7 +86,7 @@ impl Chunks {
     /// # Safety
     ///
     /// Those of [`cell`](Self::cell), for the [`grain`] and the size of its cells.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn start(self, key: Key, grain: u32, size: usize) -> NonNull<u8> {
         // SAFETY: by `table-entries` and `grain-shift` the table has an entry
         // for the key's grain, and its chunk a cell at that distance from its
@@ -421,7 +421,7 @@ impl ChunkTable {
     }
 
     /// Returns the first key of a chunk being filled that has no cell of its own, or [`FILLED`].
-    #[inline(always)]
+    #[inline]
     pub(super) fn filled_to(&self) -> usize {
         self.filled_to
     }
@@ -491,7 +491,7 @@ impl ChunkTable {
     ///
     /// The chunks have cells of this shape.
     // It takes the shape: where the compiler knows that, the size is a constant.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn stamp_next(&mut self, key: usize, shape: Shape) -> (NonNull<u8>, bool) {
         debug_assert!(shape.layout == self.cells.shape.layout);
         let cell = self.place_at(key, shape.layout.size());
@@ -551,7 +551,7 @@ impl ChunkTable {
     }
 
     /// The same, for cells of this size.
-    #[inline(always)]
+    #[inline]
     fn place_at(&self, key: usize, size: usize) -> NonNull<u8> {
         let number = key >> self.shift;
         let local = key - (number << self.shift);

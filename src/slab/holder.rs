@@ -113,16 +113,18 @@ impl<T, const KIND: u8> Drop for Holder<'_, T, KIND> {
     fn drop(&mut self) {
         let live = self.live();
         let state = live.state();
+        let usual = match KIND {
+            BOX => State::EXCLUSIVE,
+            _ => State::OWNED,
+        };
         match KIND {
             READER => live.end_borrow(state.without_reader()),
             WRITER => live.end_borrow(state.without_exclusive()),
             // SAFETY: a reservation has no value, and ends here (`holder-is`).
             RESERVATION => unsafe { live.settle(state.unheld()) },
-            // SAFETY: the handle ends here (`holder-is`). It or its borrow is the only one in this
-            // state.
-            SLOT if state == State::OWNED => unsafe { live.destroy(State::DYING_UNHELD) },
-            // SAFETY: as above.
-            BOX if state == State::EXCLUSIVE => unsafe { live.destroy(State::DYING_UNHELD) },
+            // SAFETY: the slot or the box ends here (`holder-is`). In this state there is a value,
+            // which no one else borrows.
+            SLOT | BOX if state == usual => unsafe { live.destroy(State::DYING_UNHELD) },
             // SAFETY: the slot ends here (`holder-is`).
             SLOT => unsafe { live.drop_uncommon_handle() },
             // SAFETY: the box ends here (`holder-is`).

@@ -144,14 +144,14 @@ fn drop_marked_box<T>(boxed: Holder<'static, T, BOX>) {
 impl<'a, T> Holder<'a, T, READER> {
     #[inline]
     pub(super) fn try_new(cell: Live<'a, T>) -> Option<Self> {
-        // SAFETY: admitted just now.
+        // SAFETY: `begin_read` has admitted this reader (`holder-is`).
         cell.begin_read()
             .then(|| unsafe { Holder::new(cell.place()) })
     }
 
     /// Adds a reader. Returns `None` if there are too many.
     pub(super) fn try_clone(&self) -> Option<Self> {
-        // SAFETY: admitted just now.
+        // SAFETY: `begin_read_along` has admitted this reader (`holder-is`).
         (self.live().begin_read_along()).then(|| unsafe { Holder::new(self.place) })
     }
 }
@@ -159,7 +159,7 @@ impl<'a, T> Holder<'a, T, READER> {
 impl<'a, T> Holder<'a, T, WRITER> {
     #[inline]
     pub(super) fn try_new(cell: Live<'a, T>) -> Option<Self> {
-        // SAFETY: admitted just now.
+        // SAFETY: `begin_write` has admitted this writer (`holder-is`).
         (cell.begin_write()).then(|| unsafe { Holder::new(cell.place()) })
     }
 
@@ -221,7 +221,7 @@ impl<T> Holder<'static, T, SLOT> {
     /// Adds a handle to a leaked value. Returns `None` if the value is not leaked, or exclusively
     /// borrowed.
     pub(super) fn try_regain(cell: Live<'_, T>) -> Option<Self> {
-        // SAFETY: regained, the handle is this one and no other.
+        // SAFETY: `regain` has made the handle, which is this one and no other (`one-handle`).
         (cell.step(State::regain)).then(|| unsafe { Holder::new(cell.place()) })
     }
 

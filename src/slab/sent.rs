@@ -65,7 +65,7 @@ impl<T> Place<T> {
     ///
     /// The caller is that handle, on the thread of the slab, which was not dropped.
     pub(crate) unsafe fn receive(self) {
-        // SAFETY: the handle keeps the place (precondition).
+        // SAFETY: the handle, which exists (precondition), keeps cell and header (`cell-stays`).
         let live: Live<'_, T> = unsafe { self.live() };
         live.header().uncount_sent(1);
         live.set_state(live.state().owned());

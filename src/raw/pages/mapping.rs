@@ -129,7 +129,7 @@ impl Asked {
         // SAFETY: whole pages of the mapping (`mapped-bytes`), which are not in use yet.
         let part = unsafe { Part::new(mapping.start, mapping.ready, to) };
         let result = (self.set_up(shortfalls, mapping, &part))
-            // SAFETY: they are accessible now.
+            // SAFETY: `set_up` has made the part accessible.
             .and_then(|()| unsafe { self.fill(mapping, &part, populate) })
             .and_then(|()| self.lock_pages(shortfalls, &part, populate));
         if result.is_ok() {

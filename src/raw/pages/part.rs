@@ -33,7 +33,7 @@ impl Part {
     /// provenance of the mapping.
     pub(super) unsafe fn new(start: NonNull<u8>, from: usize, to: usize) -> Self {
         Part {
-            // SAFETY: within the mapping (precondition).
+            // SAFETY: the bytes up to `to` are those of one mapping (precondition).
             start: unsafe { start.add(from) },
             bytes: to - from,
         }

@@ -224,11 +224,11 @@ impl Growable {
                 return Ok(popped);
             }
         }
-        // SAFETY: as above.
+        // SAFETY: the memory was made for cells of `T` (precondition), and so of this shape.
         let fresh = unsafe { self.claim_fresh(const { Shape::of::<T>() }) };
         let cell = match fresh {
             Some(cell) => cell,
-            // SAFETY: as above.
+            // SAFETY: the memory was made for cells of `T` (precondition), and so of these.
             None => unsafe { self.try_claim_of_new_chunk(const { &ChunkShape::of::<T>() })? },
         };
         let place = Place::new(CellPtr::new(cell), self.header.get());

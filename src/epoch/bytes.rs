@@ -167,6 +167,25 @@ impl fmt::Debug for EpochBuf<'_> {
     }
 }
 
+/// The bytes of a new buffer.
+#[derive(Clone, Copy)]
+pub(super) enum Fill<'b> {
+    /// So many zeros.
+    Zeros(usize),
+    /// A copy of these.
+    Copy(&'b [u8]),
+}
+
+impl Fill<'_> {
+    #[inline]
+    fn len(self) -> usize {
+        match self {
+            Fill::Zeros(len) => len,
+            Fill::Copy(bytes) => bytes.len(),
+        }
+    }
+}
+
 impl EpochBytes {
     /// Creates an empty slab of buffers of up to 64 KiB, in chunks of 16 KiB, with a ring of 16
     /// epochs.
@@ -222,15 +241,14 @@ impl EpochBytes {
     fn try_fill(
         &self,
         epoch: Option<Epoch>,
-        size: usize,
-        fill: impl FnOnce(NonNull<u8>),
+        fill: Fill<'_>,
     ) -> Result<(ChunkPtr, u32, Word), InsertError> {
-        let class = self.class(size)?;
+        let class = self.class(fill.len())?;
         let claimed = match epoch {
             Some(epoch) => self.raw.claim(epoch, class),
             None => self.raw.claim_current(class),
         }?;
-        Ok(self.fill(claimed, size, fill))
+        Ok(self.fill(claimed, fill))
     }
 
     /// Calls `fill` to initialise the `size` bytes of a slot that was claimed. Also returns its
@@ -240,13 +258,20 @@ impl EpochBytes {
     fn fill(
         &self,
         (chunk, slot, word): (ChunkPtr, u32, Word),
-        size: usize,
-        fill: impl FnOnce(NonNull<u8>),
+        fill: Fill<'_>,
     ) -> (ChunkPtr, u32, Word) {
         let word = word.filled();
-        chunk.length(slot).set(size as u32);
+        chunk.length(slot).set(fill.len() as u32);
         chunk.word(slot).set(word);
-        fill(chunk.cell(slot, chunk.cell_bytes));
+        let cell = chunk.cell(slot, chunk.cell_bytes);
+        match fill {
+            // SAFETY: the cell was claimed, and has room because of its class.
+            Fill::Zeros(len) => unsafe { cell.write_bytes(0, len) },
+            // SAFETY: as above; no other code has the cell, so it does not overlap the bytes.
+            Fill::Copy(bytes) => unsafe {
+                cell.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
+            },
+        }
         #[cfg(feature = "track")]
         self.raw.note_origin(chunk, slot);
         (chunk, slot, word)
@@ -256,9 +281,7 @@ impl EpochBytes {
     #[inline]
     #[cfg_attr(feature = "track", track_caller)]
     fn try_zeroed(&self, epoch: Option<Epoch>, size: usize) -> Result<EpochBuf<'_>, InsertError> {
-        // SAFETY: the cell was claimed, and has at least `size` bytes by its class.
-        let fill = |cell: NonNull<u8>| unsafe { cell.write_bytes(0, size) };
-        let (chunk, slot, word) = self.try_fill(epoch, size, fill)?;
+        let (chunk, slot, word) = self.try_fill(epoch, Fill::Zeros(size))?;
         chunk.word(slot).set(word.owned());
         Ok(EpochBuf {
             // SAFETY: `fill` has initialised the buffer, and the word has this writer.
@@ -335,7 +358,7 @@ impl EpochBytes {
             // SAFETY: small, as just asked (`largest-cell`).
             let class = unsafe { contents::class_of_small(bytes.len()) };
             if let Some(claimed) = self.raw.claim_at_once(epoch, class) {
-                let (chunk, slot, word) = self.fill(claimed, bytes.len(), copy_of(bytes));
+                let (chunk, slot, word) = self.fill(claimed, Fill::Copy(bytes));
                 return Ok(EpochKey::new(chunk.place, slot, word));
             }
         }
@@ -349,7 +372,7 @@ impl EpochBytes {
     #[inline(never)]
     #[cfg_attr(feature = "track", track_caller)]
     fn try_copy_with_room(&self, epoch: Epoch, bytes: &[u8]) -> Result<EpochKey, InsertError> {
-        let (chunk, slot, word) = self.try_copied(Some(epoch), bytes)?;
+        let (chunk, slot, word) = self.try_fill(Some(epoch), Fill::Copy(bytes))?;
         Ok(EpochKey::new(chunk.place, slot, word))
     }
 
@@ -369,7 +392,7 @@ impl EpochBytes {
     /// ```
     #[track_caller]
     pub fn copy(&self, bytes: &[u8]) -> EpochKey {
-        match self.try_copied(None, bytes) {
+        match self.try_fill(None, Fill::Copy(bytes)) {
             Ok((chunk, slot, word)) => EpochKey::new(chunk.place, slot, word),
             Err(error) => no_room("copy", error),
         }
@@ -495,53 +518,17 @@ impl EpochBytes {
         Ok(())
     }
 
-    /// A slot with a copy of these bytes, and its word.
-    #[inline]
+    /// A buffer in the epoch of a scope, which owns it until the scope ends.
     #[cfg_attr(feature = "track", track_caller)]
-    fn try_copied(
-        &self,
-        epoch: Option<Epoch>,
-        bytes: &[u8],
-    ) -> Result<(ChunkPtr, u32, Word), InsertError> {
-        self.try_fill(epoch, bytes.len(), copy_of(bytes))
-    }
-
-    /// A copy of these bytes in the epoch of a scope, which owns it until the scope ends.
-    #[cfg_attr(feature = "track", track_caller)]
-    pub(super) fn try_copy_owned(
+    pub(super) fn try_owned(
         &self,
         epoch: Epoch,
-        bytes: &[u8],
+        fill: Fill<'_>,
     ) -> Result<NonNull<[u8]>, InsertError> {
-        let (chunk, slot, word) = self.try_copied(Some(epoch), bytes)?;
-        Ok(self.owned(chunk, slot, word))
-    }
-
-    /// The buffer in a slot, which a scope owns from now on.
-    fn owned(&self, chunk: ChunkPtr, slot: u32, word: Word) -> NonNull<[u8]> {
+        let (chunk, slot, word) = self.try_fill(Some(epoch), fill)?;
         chunk.word(slot).set(word.owned());
-        self.buffer(chunk, slot)
+        Ok(self.buffer(chunk, slot))
     }
-
-    /// A zeroed buffer in the epoch of a scope, which owns it until the scope ends.
-    #[cfg_attr(feature = "track", track_caller)]
-    pub(super) fn try_alloc_owned(
-        &self,
-        epoch: Epoch,
-        size: usize,
-    ) -> Result<NonNull<[u8]>, InsertError> {
-        // SAFETY: the cell was claimed, and has at least `size` bytes by its class.
-        let fill = |cell: NonNull<u8>| unsafe { cell.write_bytes(0, size) };
-        let (chunk, slot, word) = self.try_fill(Some(epoch), size, fill)?;
-        Ok(self.owned(chunk, slot, word))
-    }
-}
-
-/// Copies bytes to a cell, which was claimed, and has room for them because of its class.
-#[inline]
-fn copy_of(bytes: &[u8]) -> impl FnOnce(NonNull<u8>) + '_ {
-    // SAFETY: there is room, and no other code has the cell, so it does not overlap `bytes`.
-    move |cell| unsafe { cell.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) }
 }
 
 impl Default for EpochBytes {

@@ -33,7 +33,7 @@ use core::cell::Cell;
 
 use super::error::{EpochError, Refusal};
 use super::key::{Epoch, EpochKey, INDEX_BITS, Word};
-use super::record::{ChunkPtr, EpochPtr, EpochState, Kind, Place, Plan, Vacated};
+use super::record::{ChunkPtr, EpochPtr, EpochState, Kind, List, Place, Plan, Vacated};
 use super::store::{Limits, Store};
 use super::table::Table;
 use crate::error::{AccessError, AllocError, BuildError, MAX_EPOCH_SLABS};
@@ -151,8 +151,9 @@ impl RawEpochs {
     #[inline]
     fn pop(&self, record: EpochPtr, class: usize) -> Option<(ChunkPtr, u32, Word)> {
         debug_assert!(class < self.store.classes());
-        // SAFETY: callers pass a class of the slab's: 0, or that of a size up to the largest.
-        unsafe { record.list(class) }.pop()
+        // SAFETY: callers pass a class of the slab's: 0, or that of a size up to the largest. The
+        // record has a list for each (`lists-follow`).
+        unsafe { record.lists().get_unchecked(class) }.pop()
     }
 
     /// Makes room in an epoch that is open, or does a step of it. The caller looks for the epoch
@@ -169,8 +170,7 @@ impl RawEpochs {
         class: usize,
         budget: &mut Budget,
     ) -> Result<(), AllocError> {
-        // SAFETY: `class` is below the number of the slab's classes.
-        let list = unsafe { record.list(class) };
+        let list = &record.lists()[class];
         if list.open.get().is_some() {
             return Ok(());
         }
@@ -347,8 +347,7 @@ impl RawEpochs {
     fn reopen(&self, chunk: ChunkPtr) {
         let is_empty = chunk.set_vacant();
         if let Some(record) = chunk.epoch.get() {
-            // SAFETY: the class of a chunk of the slab's.
-            unsafe { record.list(chunk.class as usize) }.push_open(chunk);
+            record.list_of(chunk).push_open(chunk);
             if is_empty {
                 self.note(chunk);
             }
@@ -371,8 +370,7 @@ impl RawEpochs {
 
     fn detach(&self, record: EpochPtr, chunk: ChunkPtr) {
         self.forget_idle(record, chunk);
-        // SAFETY: the class of a chunk of the slab's.
-        unsafe { record.list(chunk.class as usize) }.remove(chunk);
+        record.list_of(chunk).remove(chunk);
         chunk.epoch.set(None);
         record.chunks.set(record.chunks.get() - 1);
     }
@@ -382,10 +380,7 @@ impl RawEpochs {
     /// The chunks of an epoch. While it iterates, only the chunk that was returned last may be
     /// removed.
     pub(super) fn chunks_of(&self, record: EpochPtr) -> impl Iterator<Item = ChunkPtr> {
-        (0..self.store.classes()).flat_map(move |class| {
-            // SAFETY: `class` is below the number of the slab's classes.
-            unsafe { record.list(class) }.chunks()
-        })
+        record.lists().iter().flat_map(List::chunks)
     }
 
     /// Gives up the record that was set aside for the epoch of the ring that takes insertions, if
@@ -514,9 +509,7 @@ impl RawEpochs {
             self.records.leave_ring(record);
         }
         let (mut scanned, mut pinned, mut live) = (0, 0, 0);
-        for class in 0..self.store.classes() {
-            // SAFETY: `class` is below the number of the slab's classes.
-            let list = unsafe { record.list(class) };
+        for list in record.lists() {
             list.open.set(None);
             for chunk in list.chunks() {
                 scanned += 1;
@@ -557,9 +550,7 @@ impl RawEpochs {
     /// to. Returns the number of their values. A pinned epoch is over then.
     pub(super) fn doom(&self, record: EpochPtr, doomed: &mut Option<ChunkPtr>) -> usize {
         let mut live = 0;
-        for class in 0..self.store.classes() {
-            // SAFETY: `class` is below the number of the slab's classes.
-            let list = unsafe { record.list(class) };
+        for list in record.lists() {
             list.open.set(None);
             for chunk in list.chunks() {
                 self.forget_idle(record, chunk);
@@ -634,8 +625,7 @@ impl RawEpochs {
         self.forget_idle(record, chunk);
         // If all its slots are retired, it has no value, and no room: it stays.
         if chunk.live() == 0 && chunk.has_room() {
-            // SAFETY: the class of a chunk of the slab's.
-            unsafe { record.list(chunk.class as usize) }.set_idle(chunk);
+            record.list_of(chunk).set_idle(chunk);
             self.store.link_idle(chunk);
         }
     }
@@ -648,8 +638,7 @@ impl RawEpochs {
             chunk.forget_note();
         }
         if chunk.idle.get() {
-            // SAFETY: the class of a chunk of the slab's.
-            unsafe { record.list(chunk.class as usize) }.unlink_idle(chunk);
+            record.list_of(chunk).unlink_idle(chunk);
             self.store.unlink_idle(chunk);
         }
     }
@@ -702,8 +691,7 @@ impl RawEpochs {
                 );
                 let pinned = state == EpochState::Pinned;
                 assert_eq!(chunk.is_pinned(), pinned, "open-generation: pinned");
-                // SAFETY: the class of a chunk of the slab's.
-                let list = unsafe { record.list(chunk.class as usize) };
+                let list = record.list_of(chunk);
                 let open = times_on_stack(list.open.get(), chunk);
                 let idle = times_on_stack(list.idle.get(), chunk);
                 if !pinned {
@@ -1053,7 +1041,7 @@ impl EpochRecords {
             self.table.remove(self.index(record));
             // SAFETY: written by `grow`; it has no epoch, and is not in the table or on the list
             // any more.
-            drop(unsafe { record.into_record(self.classes, &self.source) });
+            drop(unsafe { record.into_record(&self.source) });
             is_any = true;
         }
         is_any
@@ -1125,7 +1113,7 @@ impl Drop for EpochRecords {
     fn drop(&mut self) {
         for record in self.table.records() {
             // SAFETY: written by `grow`, and the slab is dropped.
-            drop(unsafe { record.into_record(self.classes, &self.source) });
+            drop(unsafe { record.into_record(&self.source) });
         }
     }
 }

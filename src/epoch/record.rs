@@ -20,6 +20,8 @@
 //! * `open-generation`: `open` is the generation of an epoch that takes insertions, else 0. An
 //!   epoch that is open or closing has no pinned chunk. A pinned one has at least one chunk, and
 //!   all its chunks are pinned. An epoch that is entered is open.
+//! * `lists-follow`: a record is followed by `classes` lists in the same block, as many as its slab
+//!   has classes. The empty one has none.
 //! * `epoch-lists`: the list of a class has each chunk of the epoch once. Until the epoch is
 //!   closed, each chunk with a vacant slot is on one of two stacks, once: chunks known to have no
 //!   value are on the stack of idle ones, the others on that of open ones. A chunk leaves the stack
@@ -37,6 +39,8 @@
 //!   chunk open. In any other chunk it is the number of values, plus [`NOTED`] if the chunk is
 //!   noted. So one test in a removal covers three events: the chunk was full, it lost its last
 //!   value, or it was pinned and lost its last value.
+//! * `record-rows`: its header is followed by a word for each slot; then, from `lengths` on, by a
+//!   length for each, if its class has lengths, and an origin for each, with the feature `track`.
 //! * `values-have-memory`: a chunk with a value has memory, and is on the list of its epoch or is
 //!   being cleared. A chunk on a list of unused ones has no value.
 //! * `chunk-memory`: if a chunk has memory, `data` is aligned for a cell and valid for all of them;
@@ -93,6 +97,8 @@ pub(super) struct EpochRecord {
     pub(super) next_free: Cell<Option<EpochPtr>>,
     /// Whether there is a spare record for the case that this one stays pinned.
     pub(super) replaced: Cell<bool>,
+    /// The number of its lists.
+    classes: u32,
     /// The number of advances of the slab when the epoch began.
     pub(super) opened_at: Cell<u64>,
     /// The number of calls that run within it.
@@ -117,7 +123,7 @@ struct Empty<R>(R);
 // finds it goes on.
 unsafe impl<R> Sync for Empty<R> {}
 
-static NO_EPOCH: Empty<EpochRecord> = Empty(EpochRecord::new(0));
+static NO_EPOCH: Empty<EpochRecord> = Empty(EpochRecord::new(0, 0));
 static NO_CHUNK: Empty<Chunk> = Empty(Chunk::new(0, 0, 0, 0, NonNull::dangling()));
 
 impl Deref for EpochPtr {
@@ -133,7 +139,7 @@ impl Deref for EpochPtr {
 
 impl EpochRecord {
     /// The header of a record without an epoch.
-    const fn new(place: u64) -> Self {
+    const fn new(place: u64, classes: u32) -> Self {
         EpochRecord {
             open: Cell::new(0),
             generation: Cell::new(0),
@@ -142,6 +148,7 @@ impl EpochRecord {
             kind: Cell::new(Kind::Outside),
             next_free: Cell::new(None),
             replaced: Cell::new(false),
+            classes,
             opened_at: Cell::new(0),
             entered: Cell::new(0),
             closes_when_left: Cell::new(false),
@@ -186,7 +193,7 @@ impl EpochPtr {
     pub(super) fn write(record: Block, classes: usize, place: u64) -> EpochPtr {
         debug_assert!(record.layout() == layout(classes));
         let start = record.leak_start().cast::<EpochRecord>();
-        let header = EpochRecord::new(place);
+        let header = EpochRecord::new(place, classes as u32);
         // SAFETY: the record is a new block, laid out for the header and a list for each class.
         unsafe {
             start.write(header);
@@ -201,24 +208,25 @@ impl EpochPtr {
     ///
     /// # Safety
     ///
-    /// The record is not used afterwards; it was written for this number of classes, and is from
-    /// this source.
-    pub(super) unsafe fn into_record(self, classes: usize, source: &Source) -> Block {
+    /// The record is not used afterwards, and is from this source.
+    pub(super) unsafe fn into_record(self, source: &Source) -> Block {
+        let layout = layout(self.classes as usize);
         // SAFETY: `write` leaked a block of this layout and source, and it is not used any more
         // (precondition).
-        unsafe { Block::from_start(self.0.cast(), layout(classes), source) }
+        unsafe { Block::from_start(self.0.cast(), layout, source) }
     }
 
-    /// The list of a class.
-    ///
-    /// # Safety
-    ///
-    /// The slab has that class.
+    /// The lists of all classes of the slab.
     #[inline]
-    pub(super) unsafe fn list<'a>(self, class: usize) -> &'a List {
-        // SAFETY: the slab has the class (precondition); the lists of its classes follow the
-        // header, and stay as long as it.
-        unsafe { self.0.add(1).cast::<List>().add(class).as_ref() }
+    pub(super) fn lists<'a>(self) -> &'a [List] {
+        let count = self.classes as usize;
+        // SAFETY: so many follow the header, and stay as long as it (`lists-follow`).
+        unsafe { NonNull::slice_from_raw_parts(self.0.add(1).cast(), count).as_ref() }
+    }
+
+    /// The list of the class of a chunk that is from the same slab.
+    pub(super) fn list_of<'a>(self, chunk: ChunkPtr) -> &'a List {
+        &self.lists()[chunk.class as usize]
     }
 
     /// The epoch that has this record.
@@ -482,6 +490,10 @@ impl Chunk {
     }
 }
 
+/// The place where a value was inserted.
+#[cfg(feature = "track")]
+pub(super) type Origin = Option<&'static Location<'static>>;
+
 /// The layout of a record.
 struct RecordLayout {
     layout: Layout,
@@ -512,7 +524,7 @@ impl Plan {
         let words = if self.lengths { slots } else { 0 };
         let end = lengths + (words * size_of::<u32>()).next_multiple_of(size_of::<u64>());
         #[cfg(feature = "track")]
-        let (origins, end) = (end, end + slots * size_of::<&Location<'static>>());
+        let (origins, end) = (end, end + slots * size_of::<Cell<Origin>>());
         let layout = Layout::from_size_align(end, align_of::<Chunk>().max(align_of::<u64>()));
         RecordLayout {
             layout: layout.expect("a record is small"),
@@ -525,6 +537,20 @@ impl Plan {
     pub(super) fn record_layout(&self) -> Layout {
         self.record().layout
     }
+}
+
+/// Writes a row of cells with this value, and returns its end.
+///
+/// # Safety
+///
+/// `row` is valid for writes of so many cells, and aligned.
+unsafe fn write_row<V: Copy>(row: NonNull<Cell<V>>, value: V, len: u32) -> NonNull<Cell<V>> {
+    for index in 0..len as usize {
+        // SAFETY: one of the row (precondition).
+        unsafe { row.add(index).write(Cell::new(value)) };
+    }
+    // SAFETY: the end of the row (precondition).
+    unsafe { row.add(len as usize) }
 }
 
 impl ChunkPtr {
@@ -553,84 +579,58 @@ impl ChunkPtr {
         first: Word,
     ) -> ChunkPtr {
         let start = record.cast::<Chunk>();
-        // SAFETY: the lengths follow the words, or the words end the block.
-        let lengths = unsafe { start.add(1).cast::<Cell<Word>>().add(plan.slots as usize) };
-        let header = Chunk::new(plan.slots, class as u32, plan.cell, place, lengths.cast());
-        // SAFETY: the memory is laid out for the header and what follows (precondition).
-        unsafe { start.write(header) };
+        let with_lengths = if plan.lengths { plan.slots } else { 0 };
+        // SAFETY: the memory is laid out for the header, and for a word, a length, if the class has
+        // them, and an origin of each slot (precondition, `record-rows`).
+        unsafe {
+            let lengths = write_row(start.add(1).cast(), first, plan.slots).cast();
+            start.write(Chunk::new(
+                plan.slots,
+                class as u32,
+                plan.cell,
+                place,
+                lengths,
+            ));
+            write_row(lengths, 0, with_lengths);
+            #[cfg(feature = "track")]
+            write_row::<Origin>(record.add(plan.record().origins).cast(), None, plan.slots);
+        }
         let chunk = ChunkPtr(start);
-        for slot in 0..plan.slots {
-            // SAFETY: within the record, which has a word for each slot.
-            unsafe { chunk.word_place(slot).write(Cell::new(first)) };
-        }
-        if plan.lengths {
-            for slot in 0..plan.slots {
-                // SAFETY: within the record, which has a length for each slot of such a class.
-                unsafe { chunk.length_place(slot).write(Cell::new(0)) };
-            }
-        }
-        #[cfg(feature = "track")]
-        for slot in 0..plan.slots {
-            // SAFETY: within the record, which has an origin for each slot.
-            unsafe { chunk.origin_place(plan, slot).write(Cell::new(None)) };
-        }
         chunk.reset();
         chunk.set_open();
         chunk
-    }
-
-    #[inline]
-    fn word_place(self, slot: u32) -> NonNull<Cell<Word>> {
-        // SAFETY: the words follow the header, one for each slot; `slot` is one of them.
-        unsafe { self.0.add(1).cast::<Cell<Word>>().add(slot as usize) }
-    }
-
-    #[inline]
-    fn length_place(self, slot: u32) -> NonNull<Cell<u32>> {
-        // SAFETY: they are one for each slot of such a class.
-        unsafe { self.lengths.add(slot as usize) }
-    }
-
-    #[cfg(feature = "track")]
-    fn origin_place(
-        self,
-        plan: &Plan,
-        slot: u32,
-    ) -> NonNull<Cell<Option<&'static Location<'static>>>> {
-        // SAFETY: the origins are that far into a record of this plan, one for each slot.
-        unsafe {
-            let origins = self.0.cast::<u8>().add(plan.record().origins);
-            origins.cast::<Cell<_>>().add(slot as usize)
-        }
     }
 
     /// The word of a slot.
     #[inline]
     pub(super) fn word<'a>(self, slot: u32) -> &'a Cell<Word> {
         debug_assert!(slot < self.slots);
-        // SAFETY: written, and valid as long as the record, which stays while a slot has a value;
-        // guards are of values.
-        unsafe { self.word_place(slot).as_ref() }
+        // SAFETY: one for each slot (`record-rows`), valid as long as the record, which stays while
+        // a slot has a value; guards are of values.
+        unsafe {
+            self.0
+                .add(1)
+                .cast::<Cell<Word>>()
+                .add(slot as usize)
+                .as_ref()
+        }
     }
 
     /// The length of the buffer in a slot.
     #[inline]
     pub(super) fn length<'a>(self, slot: u32) -> &'a Cell<u32> {
         debug_assert!(slot < self.slots);
-        // SAFETY: as in `word`; the class has lengths, which `write` initialised.
-        unsafe { self.length_place(slot).as_ref() }
+        // SAFETY: as in `word`; the class has lengths (`record-rows`).
+        unsafe { self.lengths.add(slot as usize).as_ref() }
     }
 
     /// Where the value of a slot was inserted.
     #[cfg(feature = "track")]
-    pub(super) fn origin<'a>(
-        self,
-        plan: &Plan,
-        slot: u32,
-    ) -> &'a Cell<Option<&'static Location<'static>>> {
+    pub(super) fn origin<'a>(self, plan: &Plan, slot: u32) -> &'a Cell<Origin> {
         debug_assert!(slot < self.slots);
-        // SAFETY: as in `word`; `write` initialised the origins.
-        unsafe { self.origin_place(plan, slot).as_ref() }
+        let offset = plan.record().origins + slot as usize * size_of::<Cell<Origin>>();
+        // SAFETY: as in `word`; the origins are that far into a record of this plan (`record-rows`).
+        unsafe { self.0.byte_add(offset).cast().as_ref() }
     }
 
     /// The cell of a slot, of a class with cells of that many bytes.

@@ -5,7 +5,7 @@
 use core::fmt;
 
 use super::borrow::{Ref, RefMut};
-use super::bytes::Bytes;
+use super::bytes::{Bytes, Fill};
 use super::error::{InsertError, no_room};
 use super::key::{Epoch, EpochKey};
 use super::values::Values;
@@ -362,10 +362,7 @@ impl Scope<'_, Bytes> {
     #[cfg_attr(feature = "track", track_caller)]
     #[expect(clippy::mut_from_ref, reason = "each call gives another buffer")]
     pub fn try_alloc(&self, len: usize) -> Result<&mut [u8], InsertError> {
-        let mut buffer = self.slab.try_alloc_owned(self.epoch, len)?;
-        // SAFETY: the word says that the buffer is borrowed, so this is the only access to it until
-        // the scope ends, which this reference does not outlive.
-        Ok(unsafe { buffer.as_mut() })
+        self.try_filled(Fill::Zeros(len))
     }
 
     /// Copies bytes into a buffer in the epoch of this scope, valid until the scope ends. O(n) for
@@ -382,7 +379,13 @@ impl Scope<'_, Bytes> {
     #[cfg_attr(feature = "track", track_caller)]
     #[expect(clippy::mut_from_ref, reason = "each call gives another buffer")]
     pub fn try_copy(&self, bytes: &[u8]) -> Result<&mut [u8], InsertError> {
-        let mut buffer = self.slab.try_copy_owned(self.epoch, bytes)?;
+        self.try_filled(Fill::Copy(bytes))
+    }
+
+    #[cfg_attr(feature = "track", track_caller)]
+    #[expect(clippy::mut_from_ref, reason = "each call gives another buffer")]
+    fn try_filled(&self, fill: Fill<'_>) -> Result<&mut [u8], InsertError> {
+        let mut buffer = self.slab.try_owned(self.epoch, fill)?;
         // SAFETY: the word says that the buffer is borrowed, so this is the only access to it until
         // the scope ends, which this reference does not outlive.
         Ok(unsafe { buffer.as_mut() })

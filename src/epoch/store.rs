@@ -60,7 +60,8 @@ pub(super) struct Store {
     /// Bytes of the records that are blocks of their own.
     own_bytes: Cell<usize>,
     records: RecordBlocks,
-    classes: NonNull<Class>,
+    /// An array of `class_count` classes.
+    classes: Block,
     class_count: usize,
     pub(super) largest: usize,
     pub(super) small: usize,
@@ -91,10 +92,6 @@ pub(super) struct Limits {
     pub(super) bound: usize,
 }
 
-fn class_layout(classes: usize) -> Layout {
-    Layout::array::<Class>(classes).expect("there are few classes")
-}
-
 impl Store {
     /// A store without chunks, of these classes.
     ///
@@ -108,8 +105,8 @@ impl Store {
         source: &Source,
     ) -> Result<Self, AllocError> {
         let class_count = plans.len();
-        let block = Block::allocate(class_layout(class_count), source)?;
-        let start = block.leak_start().cast();
+        let layout = Layout::array::<Class>(class_count).expect("there are few classes");
+        let classes = Block::allocate(layout, source)?;
         let mut largest = 0;
         for (index, plan) in plans.enumerate() {
             largest = plan.cell;
@@ -124,7 +121,7 @@ impl Store {
                 records: Spare::new(),
             };
             // SAFETY: the block is laid out for `class_count` of them, and `index` is below that.
-            unsafe { start.add(index).write(class) };
+            unsafe { classes.start().cast().add(index).write(class) };
         }
         Ok(Store {
             place,
@@ -132,7 +129,7 @@ impl Store {
             first: Cell::new(Word::FIRST),
             own_bytes: Cell::new(0),
             records: RecordBlocks::new(source),
-            classes: start,
+            classes,
             class_count,
             largest,
             small: largest.min(SMALL),
@@ -166,7 +163,7 @@ impl Store {
     fn class(&self, index: usize) -> &Class {
         assert!(index < self.class_count);
         // SAFETY: in bounds; `try_new` wrote all of them, and they stay as long as the store.
-        unsafe { self.classes.add(index).as_ref() }
+        unsafe { self.classes.start().cast().add(index).as_ref() }
     }
 
     /// The plan of the usual chunk of a class.
@@ -558,9 +555,6 @@ impl Drop for Store {
                 drop(unsafe { Block::from_start(record, layout, &self.source) });
             }
         }
-        let layout = class_layout(self.class_count);
-        // SAFETY: leaked when this was made; nothing of it needs dropping.
-        drop(unsafe { Block::from_start(self.classes.cast(), layout, &self.source) });
     }
 }
 

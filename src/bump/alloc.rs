@@ -21,7 +21,7 @@ use super::boxed::ArenaBox;
 use super::chunks::{Chunks, Explains, Fails, Refuses, done};
 use super::place::{self, Placed};
 use super::scope::Scope;
-use super::vec::{self, ArenaVec};
+use super::vec;
 use crate::error::{AllocError, FullError};
 use crate::raw::memory;
 
@@ -297,14 +297,11 @@ macro_rules! allocations {
         /// ```
         #[track_caller]
         pub fn alloc_fmt(&self, text: fmt::Arguments<'_>) -> &$lifetime mut str {
-            let mut vec = ArenaVec::new_in(self);
-            match vec::format(&mut vec, text) {
-                Ok(Ok(())) => {}
+            match vec::format(self, text) {
+                Ok(Ok(text)) => text,
                 Ok(Err(fmt::Error)) => panic!("a formatting trait implementation returned an error"),
                 Err(error) => memory::fail(error),
             }
-            // SAFETY: `format` has pushed whole `str`s and nothing else.
-            unsafe { core::str::from_utf8_unchecked_mut(vec.into_slice()) }
         }
 
         /// Formats a text into the arena, if there is room.
@@ -326,10 +323,7 @@ macro_rules! allocations {
             &self,
             text: fmt::Arguments<'_>,
         ) -> Result<&$lifetime mut str, fmt::Error> {
-            let mut vec = ArenaVec::new_in(self);
-            vec::format(&mut vec, text).map_err(|_| fmt::Error)??;
-            // SAFETY: `format` has pushed whole `str`s and nothing else.
-            Ok(unsafe { core::str::from_utf8_unchecked_mut(vec.into_slice()) })
+            vec::format(self, text).map_err(|_| fmt::Error)?
         }
 
         // Boxes, which drop their values.

@@ -336,15 +336,23 @@ impl Chunks {
         };
         let doubled = gap.largest.saturating_mul(2);
         let most = doubled.max(self.first_bytes.get());
-        match self.allocate_most(most, needed, asked) {
-            Ok(chunk) => {
-                // SAFETY: new, and allocated as long as it is on the list.
-                unsafe { self.list.insert(gap, chunk) };
-                self.note_first();
-                Ok(chunk)
-            }
-            Err(error) => self.chunk_in_place(needed, asked, error),
-        }
+        let added = self.add_chunk(gap, most, needed, asked);
+        added.or_else(|error| self.chunk_in_place(needed, asked, error))
+    }
+
+    /// Adds a chunk of `bytes` bytes, or [as many as there are](Self::allocate_most).
+    fn add_chunk(
+        &self,
+        gap: Gap,
+        bytes: usize,
+        needed: Layout,
+        asked: usize,
+    ) -> Result<NonNull<Chunk>, AllocError> {
+        let chunk = self.allocate_most(bytes, needed, asked)?;
+        // SAFETY: new, and allocated as long as it is on the list.
+        unsafe { self.list.insert(gap, chunk) };
+        self.note_first();
+        Ok(chunk)
     }
 
     /// A chunk of this layout, which was refused, in the place of the chunks that are not in use.
@@ -360,12 +368,7 @@ impl Chunks {
         asked: usize,
         error: AllocError,
     ) -> Result<NonNull<Chunk>, AllocError> {
-        // SAFETY: no chunk of the list is freed (`chunks-linked`).
-        let chunks = core::iter::successors(self.list.unused().get(), |chunk| unsafe {
-            chunk.as_ref().next.get()
-        });
-        // SAFETY: no chunk of the list is freed (`chunks-linked`).
-        let bytes = chunks.map(|chunk| unsafe { chunk.as_ref() }.layout.size());
+        let bytes = self.list.all_unused().map(List::bytes);
         let unused: usize = bytes.take(LOOKS).sum();
         let room = (self.max_bytes.get().saturating_add(unused)).checked_sub(self.bytes.get());
         if room.is_none_or(|room| room < needed.size()) {
@@ -374,18 +377,16 @@ impl Chunks {
         let mut is_freed = false;
         for _ in 0..LOOKS {
             // The source may use this arena (`sources-alone-run`): from its present list.
-            let unused = self.list.unused();
-            let Some(chunk) = unused.get() else {
+            let mut unused = self.list.all_unused();
+            let Some(chunk) = unused.next() else {
                 break;
             };
-            // SAFETY: it is not freed (`chunks-linked`), and not in use: no value is in it, and no
-            // checkpoint that may be rewound to is of it. It is off the list before it is freed.
-            unsafe {
-                unused.set((*chunk.as_ptr()).next.get());
-                self.list.frees.set(self.list.frees.get() + 1);
-                self.note_first();
-                self.run(|| self.free(chunk));
-            }
+            self.list.unused().set(unused.next());
+            self.list.frees.set(self.list.frees.get() + 1);
+            self.note_first();
+            // SAFETY: it is off the list, and was not in use: no value is in it, and no checkpoint
+            // that may be rewound to is of it.
+            self.run(|| unsafe { self.free(chunk) });
             is_freed = true;
         }
         if !is_freed {
@@ -395,42 +396,27 @@ impl Chunks {
             Ok(chunk) => return Ok(chunk),
             Err(gap) => gap,
         };
-        let chunk = self.allocate_most(needed.size(), needed, asked)?;
-        // SAFETY: new, and allocated as long as it is on the list.
-        unsafe { self.list.insert(gap, chunk) };
-        self.note_first();
-        Ok(chunk)
+        self.add_chunk(gap, needed.size(), needed, asked)
     }
 
     /// The first chunk may have changed (`first-ends-kept`).
     fn note_first(&self) {
-        let (start, end) = Self::ends(self.list.first.get());
+        let (start, end) = List::ends(self.list.first.get());
         self.first_ends[0].set(start);
         self.first_ends[1].set(end);
-    }
-
-    /// The first byte for requests of a chunk of the list, and one past the last.
-    fn ends(chunk: Link) -> (NonNull<u8>, NonNull<u8>) {
-        // SAFETY: it is not freed (`chunks-linked`).
-        chunk.map_or((NOWHERE, NOWHERE), |chunk| unsafe { Chunk::bounds(chunk) })
     }
 
     /// Makes `chunk` the current chunk and the last one in use.
     fn enter(&self, chunk: Link) {
         self.list.last.set(chunk);
-        let (start, end) = Self::ends(chunk);
+        let (start, end) = List::ends(chunk);
         self.low.set(start);
         self.high.set(end);
     }
 
     /// Whether the current chunk is empty, or there is no chunk.
     fn is_untouched(&self) -> bool {
-        let unused = (self.low.get(), self.high.get());
-        self.list
-            .last
-            .get()
-            // SAFETY: it is not freed (`chunks-linked`).
-            .is_none_or(|it| unsafe { Chunk::bounds(it) } == unused)
+        List::ends(self.list.last.get()) == (self.low.get(), self.high.get())
     }
 
     /// Allocates a chunk of `bytes` bytes, or as many as the limit leaves. If the source refuses
@@ -636,9 +622,7 @@ impl Chunks {
     /// empty, it is freed only if it is larger than a first chunk usually is.
     pub(super) fn shrink_to_fit(&self) {
         let first = self.list.first.get();
-        // SAFETY: it is not freed (`chunks-linked`).
-        let is_large =
-            first.is_some_and(|it| unsafe { it.as_ref() }.layout.size() > self.first_bytes.get());
+        let is_large = first.is_some_and(|it| List::bytes(it) > self.first_bytes.get());
         if is_large && first == self.list.last.get() && self.is_untouched() {
             self.enter(None);
         }
@@ -742,8 +726,7 @@ impl Chunks {
         match self.list.last.get() {
             None => assert!(low == high && high == NOWHERE, "ends-in-chunk: nowhere"),
             Some(current) => {
-                // SAFETY: it is not freed (`chunks-linked`).
-                let (first, last) = unsafe { Chunk::bounds(current) };
+                let (first, last) = List::ends(Some(current));
                 assert!(
                     first <= low && high <= last,
                     "ends-in-chunk: the current chunk"
@@ -754,13 +737,10 @@ impl Chunks {
                 );
             }
         }
-        let first = Self::ends(self.list.first.get());
+        let first = List::ends(self.list.first.get());
         let [start, end] = &self.first_ends;
         assert_eq!((start.get(), end.get()), first, "first-ends-kept");
-        // SAFETY: none of them is freed (`chunks-linked`).
-        let bytes: usize = (self.list.iter())
-            .map(|chunk| unsafe { chunk.as_ref() }.layout.size())
-            .sum();
+        let bytes: usize = self.list.iter().map(List::bytes).sum();
         assert_eq!(bytes, self.bytes.get(), "the bytes");
     }
 }
@@ -817,8 +797,7 @@ impl List {
     /// chunks at most.
     fn find_unused(&self, bytes: usize) -> Result<NonNull<Chunk>, Gap> {
         let last = self.last.get();
-        // SAFETY: no chunk of the list is freed (`chunks-linked`).
-        let mut largest = last.map_or(0, |chunk| unsafe { chunk.as_ref() }.layout.size());
+        let mut largest = last.map_or(0, Self::bytes);
         let mut link = self.unused();
         for _ in 0..LOOKS {
             let Some(chunk) = link.get() else {
@@ -868,11 +847,36 @@ impl List {
         }
     }
 
-    fn iter(&self) -> impl Iterator<Item = NonNull<Chunk>> {
+    fn iter(&self) -> impl Iterator<Item = NonNull<Chunk>> + use<> {
+        Self::iter_from(self.first.get())
+    }
+
+    /// All chunks that are not in use.
+    fn all_unused(&self) -> impl Iterator<Item = NonNull<Chunk>> + use<> {
+        Self::iter_from(self.unused().get())
+    }
+
+    // The pointers that these functions are passed come from the list (`chunks-linked`).
+
+    fn iter_from(first: Link) -> impl Iterator<Item = NonNull<Chunk>> {
         // SAFETY: no chunk of the list is freed (`chunks-linked`).
-        core::iter::successors(self.first.get(), |chunk| unsafe {
-            chunk.as_ref().next.get()
-        })
+        core::iter::successors(first, |chunk| unsafe { chunk.as_ref() }.next.get())
+    }
+
+    /// Bytes of a chunk with its header.
+    fn bytes(chunk: NonNull<Chunk>) -> usize {
+        // SAFETY: no chunk of the list is freed (`chunks-linked`).
+        unsafe { chunk.as_ref() }.layout.size()
+    }
+
+    /// The first byte for requests of a chunk, and one past the last.
+    fn ends(chunk: Link) -> (NonNull<u8>, NonNull<u8>) {
+        let Some(chunk) = chunk else {
+            return (NOWHERE, NOWHERE);
+        };
+        let bytes = Self::bytes(chunk);
+        // SAFETY: within its block, which is longer than the header, or at the end.
+        unsafe { (chunk.cast().add(HEADER), chunk.cast().add(bytes)) }
     }
 }
 
@@ -894,19 +898,6 @@ const HEADER: usize = size_of::<Chunk>();
 pub(super) const LEAST_CHUNK: usize = HEADER + STEP;
 
 impl Chunk {
-    /// The first byte for requests, and one past the last.
-    ///
-    /// # Safety
-    ///
-    /// `chunk` is the header of a chunk that is not freed.
-    unsafe fn bounds(chunk: NonNull<Chunk>) -> (NonNull<u8>, NonNull<u8>) {
-        // SAFETY: the header is valid (precondition), and the block is longer than it.
-        unsafe {
-            let bytes = chunk.as_ref().layout.size();
-            (chunk.cast().add(HEADER), chunk.cast().add(bytes))
-        }
-    }
-
     /// The layout of a chunk with room for `room` bytes of this alignment. A chunk of this many
     /// bytes has that room at any address and with any alignment of its own, because each chunk is
     /// aligned to its header.

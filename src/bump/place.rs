@@ -8,6 +8,8 @@
 //!   checkpoint of its own, which is why it is [run](Chunks::run) in a call that is noted.
 //! * `built-then-dropped`: the values that a closure has built before it panics or returns an error
 //!   are dropped. Their memory is freed only if nothing was taken after it.
+//! * `room-owned`: a [`Room`] is memory for a `T` that is taken and handed out to no one else; or it
+//!   was found, and is taken before anything else runs (`look-then-take`).
 //! * `handed-out-once`: a [`Placed`] is a pointer to an initialised value, in memory that is handed
 //!   out once. The memory stays until the arena is reset, shrunk or dropped, which no borrow of it
 //!   outlives, or rewound, which is unsafe. So it is valid as a reference for as long as the arena
@@ -24,6 +26,7 @@ use super::chunks::{Chunks, End, Refusal};
 use crate::error::AllocError;
 use crate::raw::copy::{self, copy_long, copy_short};
 use crate::raw::held::Held;
+use crate::raw::memory;
 
 /// Values of up to this size are built before their memory is taken: two registers.
 const IN_REGISTERS: usize = 16;
@@ -73,19 +76,27 @@ impl<'a, T: ?Sized> Placed<'a, T> {
     }
 }
 
-/// Takes room for a value.
-///
-/// # Errors
-///
-/// If there is no room.
-#[inline(always)]
-#[track_caller]
-pub(super) fn room<T, F: Refusal>(chunks: &Chunks) -> Result<NonNull<T>, F::Error> {
-    if size_of::<T>() == 0 {
-        return Ok(NonNull::dangling());
+/// Room for a value (`room-owned`).
+struct Room<'a, T>(NonNull<T>, PhantomData<&'a Chunks>);
+
+impl<'a, T> Room<'a, T> {
+    /// # Safety
+    ///
+    /// `room-owned` holds.
+    #[inline(always)]
+    unsafe fn new(place: NonNull<u8>) -> Self {
+        Room(place.cast(), PhantomData)
     }
-    let layout = const { Layout::new::<T>() };
-    chunks.take_low::<F>(layout).map(NonNull::cast)
+
+    /// Moves a value there.
+    #[inline(always)]
+    fn fill(self, value: T) -> Placed<'a, T> {
+        // SAFETY: for a `T`, and no one else's (`room-owned`).
+        unsafe {
+            self.0.write(value);
+            Placed::new(self.0)
+        }
+    }
 }
 
 /// Moves a value into the arena.
@@ -104,21 +115,18 @@ pub(super) fn put<T, F: Refusal>(
     value: T,
 ) -> Result<Placed<'_, T>, F::Refused<T>> {
     if size_of::<T>() == 0 {
-        core::mem::forget(value);
-        // SAFETY: a value of no size needs no room.
-        return Ok(unsafe { Placed::new(NonNull::dangling()) });
+        return Ok(Room(NonNull::dangling(), PhantomData).fill(value));
     }
     let layout = const { Layout::new::<T>() };
     if size_of::<T>() > SHORT {
         let Some(place) = chunks.find_low(layout) else {
             return put_elsewhere::<T, F>(chunks, Held::new(value));
         };
-        // SAFETY: room for a `T`, which is not handed out yet; to move a value runs no user code
-        // (`look-then-take`).
+        // SAFETY: room for a `T`; to move a value there runs no user code (`look-then-take`).
         unsafe {
-            place.cast().write(value);
+            let placed = Room::new(place).fill(value);
             chunks.commit_low(place, layout.size());
-            return Ok(Placed::new(place.cast()));
+            return Ok(placed);
         }
     }
     let Some(place) = chunks.find(layout) else {
@@ -127,22 +135,26 @@ pub(super) fn put<T, F: Refusal>(
         }
         // A value in one register stays there during the call, which returns only a place: if it
         // also returned the refused value, the other path would have one more instruction.
-        return match chunks.take_elsewhere::<F>(End::High, layout) {
-            // SAFETY: room for a `T`, just taken and not handed out yet.
-            Ok(place) => unsafe {
-                place.cast().write(value);
-                Ok(Placed::new(place.cast()))
-            },
+        return match room_elsewhere::<T, F>(chunks, End::High) {
+            Ok(room) => Ok(room.fill(value)),
             Err(error) => Err(F::refused(error, value)),
         };
     };
-    // SAFETY: room for a `T`, which is not handed out yet; to move a value runs no user code
-    // (`look-then-take`).
+    // SAFETY: room for a `T`; to move a value there runs no user code (`look-then-take`).
     unsafe {
-        place.cast().write(value);
+        let placed = Room::new(place).fill(value);
         chunks.commit(place);
-        Ok(Placed::new(place.cast()))
+        Ok(placed)
     }
+}
+
+/// Takes room for a value from another chunk than the current one.
+#[inline(always)]
+#[track_caller]
+fn room_elsewhere<T, F: Refusal>(chunks: &Chunks, end: End) -> Result<Room<'_, T>, F::Error> {
+    let place = chunks.take_elsewhere::<F>(end, const { Layout::new::<T>() })?;
+    // SAFETY: just taken.
+    Ok(unsafe { Room::new(place) })
 }
 
 /// Moves a value into another chunk than the current one. It is passed the value: with one write
@@ -164,12 +176,8 @@ fn put_elsewhere<T, F: Refusal>(
     } else {
         End::High
     };
-    match chunks.take_elsewhere::<F>(end, const { Layout::new::<T>() }) {
-        // SAFETY: room for a `T`, just taken and not handed out yet.
-        Ok(place) => unsafe {
-            place.cast().write(held.value);
-            Ok(Placed::new(place.cast()))
-        },
+    match room_elsewhere::<T, F>(chunks, end) {
+        Ok(room) => Ok(room.fill(held.value)),
         Err(error) => Err(F::refused(error, held.value)),
     }
 }
@@ -185,10 +193,7 @@ pub(super) fn rooms<T, F: Refusal>(chunks: &Chunks, len: usize) -> Result<NonNul
     let Ok(layout) = Layout::array::<T>(len) else {
         return Err(F::refuse(too_many::<T>(len)));
     };
-    if layout.size() == 0 {
-        return Ok(NonNull::dangling());
-    }
-    chunks.take_low::<F>(layout).map(NonNull::cast)
+    room_for::<F>(chunks, layout).map(NonNull::cast)
 }
 
 #[cold]
@@ -213,13 +218,11 @@ pub(super) fn with<T, F: Refusal>(
     if size_of::<T>() <= IN_REGISTERS {
         return put::<T, F>(chunks, chunks.run(f)).map_err(F::error);
     }
-    let place = room::<T, F>(chunks)?;
-    // SAFETY: room for a `T`, taken and not handed out yet; `f` rewinds no further than to a
-    // checkpoint of its own (`look-then-take`).
-    unsafe {
-        place.write(chunks.run(f));
-        Ok(Placed::new(place))
-    }
+    let place = room_for::<F>(chunks, const { Layout::new::<T>() })?;
+    // SAFETY: taken and not handed out yet; `f` rewinds no further than to a checkpoint of its own
+    // (`look-then-take`).
+    let room = unsafe { Room::new(place) };
+    Ok(room.fill(chunks.run(f)))
 }
 
 /// Places the value that `f` builds, if it builds one.
@@ -239,21 +242,16 @@ pub(super) fn try_with<T, E, F: Refusal>(
             Err(error) => Ok(Err(error)),
         };
     }
-    let place = room::<T, F>(chunks)?;
-    // SAFETY: room for a `T`, just taken and not handed out yet (`look-then-take`). It is given
-    // back if there is no value (`built-then-dropped`).
-    unsafe {
-        match chunks.run(f) {
-            Ok(value) => {
-                place.write(value);
-                Ok(Ok(Placed::new(place)))
-            }
-            Err(error) => {
-                chunks.take_back(place.cast(), size_of::<T>());
-                Ok(Err(error))
-            }
+    let place = room_for::<F>(chunks, const { Layout::new::<T>() })?;
+    Ok(match chunks.run(f) {
+        // SAFETY: taken and not handed out yet (`look-then-take`).
+        Ok(value) => Ok(unsafe { Room::new(place) }.fill(value)),
+        Err(error) => {
+            // SAFETY: taken with that size, and without a value (`built-then-dropped`).
+            unsafe { chunks.take_back(place, size_of::<T>()) };
+            Err(error)
         }
-    }
+    })
 }
 
 /// Values that are being built in a row; dropped unless all of them are built.
@@ -430,13 +428,7 @@ pub(super) fn room_for<F: Refusal>(
     layout: Layout,
 ) -> Result<NonNull<u8>, F::Error> {
     match layout.size() {
-        0 => Ok(dangling(layout)),
+        0 => Ok(memory::dangling(layout)),
         _ => chunks.take_low::<F>(layout),
     }
-}
-
-fn dangling(layout: Layout) -> NonNull<u8> {
-    let place = core::ptr::without_provenance_mut(layout.align());
-    // SAFETY: the alignment of a `Layout` is a power of two, so never 0.
-    unsafe { NonNull::new_unchecked(place) }
 }

@@ -15,7 +15,7 @@ use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
 use super::boxed::ArenaBox;
-use super::chunks::{Chunks, Explains, Refusal};
+use super::chunks::{Chunks, Explains, Fails, Refusal, Refuses, done};
 use super::place::{self, Placed};
 use super::{Arena, Scope};
 use crate::error::{AllocError, FullError};
@@ -211,14 +211,8 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
 
     /// Makes room for `capacity` values, more than the present capacity.
     fn grow_to(&mut self, capacity: usize) -> Result<(), AllocError> {
-        let bytes = capacity.checked_mul(size_of::<T>());
-        if let Some(bytes) = bytes {
-            let old = self.capacity * size_of::<T>();
-            // SAFETY: the room was taken with the size `old` (`vec-room`); none of it is given up.
-            if old > 0 && unsafe { self.chunks.resize(self.start.cast(), old, bytes) }.is_some() {
-                self.capacity = capacity;
-                return Ok(());
-            }
+        if self.resize(capacity).is_some() {
+            return Ok(());
         }
         let start = place::rooms::<T, Explains>(self.chunks, capacity)?;
         // SAFETY: there are `len` values (`vec-room`). They move to room that was just taken, which
@@ -227,6 +221,23 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         self.start = start;
         self.capacity = capacity;
         Ok(())
+    }
+
+    /// Changes the room in place, if it can be, to that of `capacity` values, or of those there
+    /// are.
+    fn resize(&mut self, capacity: usize) -> Option<()> {
+        let capacity = capacity.max(self.len);
+        let (old, new) = (
+            self.capacity * size_of::<T>(),
+            capacity.checked_mul(size_of::<T>())?,
+        );
+        if old > 0 {
+            // SAFETY: taken with the size `old` (`vec-room`); past `new` there are no values.
+            unsafe { self.chunks.resize(self.start.cast(), old, new) }?;
+            self.capacity = capacity;
+            return Some(());
+        }
+        None
     }
 
     /// Appends a value. Amortized O(1).
@@ -246,9 +257,7 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
     #[inline]
     #[track_caller]
     pub fn push(&mut self, value: T) {
-        self.reserve(1);
-        // SAFETY: room for one more value was just reserved.
-        unsafe { self.push_within(value) };
+        done(self.push_or::<Fails>(value));
     }
 
     /// Appends a value, or returns it if there is no room; never panics or aborts.
@@ -265,23 +274,24 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
     /// ```
     #[inline]
     pub fn try_push(&mut self, value: T) -> Result<(), FullError<T>> {
-        if self.try_reserve(1).is_err() {
-            return Err(FullError(value));
-        }
-        // SAFETY: room for one more value was just reserved.
-        unsafe { self.push_within(value) };
-        Ok(())
+        self.push_or::<Refuses>(value).map_err(FullError)
     }
 
-    /// # Safety
+    /// Appends a value.
     ///
-    /// `len < capacity`.
-    #[inline(always)]
-    unsafe fn push_within(&mut self, value: T) {
-        // SAFETY: `len < capacity` (precondition), so the place is within the room (`vec-room`),
-        // and holds no value.
+    /// # Errors
+    ///
+    /// If there is no room: what `F` makes of that and of the value.
+    #[inline]
+    #[track_caller]
+    fn push_or<F: Refusal>(&mut self, value: T) -> Result<(), F::Refused<T>> {
+        if let Err(error) = self.try_reserve(1) {
+            return Err(F::refused(F::refuse(error), value));
+        }
+        // SAFETY: there is room for one more value (`vec-room`), which was just reserved.
         unsafe { self.start.add(self.len).write(value) };
         self.len += 1;
+        Ok(())
     }
 
     /// Removes the last value and returns it. O(1).
@@ -436,12 +446,8 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
     }
 
     pub(super) fn into_row(self) -> Placed<'s, [T]> {
-        let vec = ManuallyDrop::new(self);
-        let (used, room) = (vec.len * size_of::<T>(), vec.capacity * size_of::<T>());
-        if room > 0 {
-            // SAFETY: taken with that size (`vec-room`); past `used` there are no values.
-            unsafe { vec.chunks.resize(vec.start.cast(), room, used) };
-        }
+        let mut vec = ManuallyDrop::new(self);
+        let _ = vec.resize(0);
         let row = NonNull::slice_from_raw_parts(vec.start, vec.len);
         // SAFETY: the values are initialised (`vec-room`), in memory that the vector alone owned,
         // and that stays for `'s` (`vec-memory-stays`); the vector ends without a drop.
@@ -548,36 +554,26 @@ pub(super) fn collect<T, F: Refusal>(
     // A hint may be too high, and the values may fit all the same.
     let _ = vec.try_reserve(least);
     while let Some(value) = chunks.run(|| values.next()) {
-        or_refuse::<F>(vec.try_reserve(1))?;
-        vec.push(value);
+        vec.push_or::<F>(value).map_err(F::error)?;
     }
     chunks.run(|| drop(values));
     Ok(vec.into_row())
 }
 
 /// A function and not `map_err`, which would lose the caller's location.
-#[inline(always)]
-#[track_caller]
-fn or_refuse<F: Refusal>(result: Result<(), AllocError>) -> Result<(), F::Error> {
-    match result {
-        Ok(()) => Ok(()),
-        Err(error) => Err(F::refuse(error)),
-    }
-}
-
-/// Appends a formatted text. The inner result is that of the formatter.
+/// Formats a text in the arena. The inner result is that of the formatter.
 ///
 /// # Errors
 ///
 /// If there is no room.
-pub(super) fn format(
-    vec: &mut ArenaVec<'_, '_, u8>,
+pub(super) fn format<'a, 's>(
+    arena: impl InArena<'a, 's>,
     text: fmt::Arguments<'_>,
-) -> Result<fmt::Result, AllocError> {
-    /// Keeps the error that a formatter cannot return.
-    struct Sink<'v, 'a, 's>(&'v mut ArenaVec<'a, 's, u8>, Option<AllocError>);
+) -> Result<Result<&'s mut str, fmt::Error>, AllocError> {
+    /// With the error of the arena, which `fmt::Error` has no room for.
+    struct Sink<'a, 's>(ArenaVec<'a, 's, u8>, Option<AllocError>);
 
-    impl fmt::Write for Sink<'_, '_, '_> {
+    impl fmt::Write for Sink<'_, '_> {
         fn write_str(&mut self, text: &str) -> fmt::Result {
             self.0.chunks().goes_on();
             let added = self.0.try_extend_from_slice(text.as_bytes());
@@ -588,8 +584,12 @@ pub(super) fn format(
         }
     }
 
-    let chunks = vec.chunks();
-    let mut sink = Sink(vec, None);
+    let mut sink = Sink(ArenaVec::new_in(arena), None);
+    let chunks = sink.0.chunks();
     let written = chunks.run(|| fmt::Write::write_fmt(&mut sink, text));
-    sink.1.map_or(Ok(written), Err)
+    if let Some(error) = sink.1 {
+        return Err(error);
+    }
+    // SAFETY: whole `str`s were pushed, and nothing else.
+    Ok(written.map(|()| unsafe { core::str::from_utf8_unchecked_mut(sink.0.into_slice()) }))
 }

@@ -4,8 +4,9 @@ use core::fmt;
 use core::ptr::NonNull;
 
 use super::RequestError;
-use super::arena_core::{ArenaCore, HeaderOfClass, Plan};
+use super::arena_core::{ArenaCore, Plan};
 use super::buf::{Buf, BufMut};
+use super::drop::OfClass;
 use super::references::{Atomic, Local, References};
 use super::sizes::{ClassSizes, LARGEST};
 use super::stats::Stats;
@@ -147,15 +148,15 @@ impl<R: References> ByteArena<R> {
     /// ```
     #[inline(always)]
     pub fn try_alloc(&self, size: usize) -> Result<BufMut<R>, RequestError> {
-        let (header, class) = self.take(size)?;
-        // SAFETY: the header is mutable, of that class, and its buffer has `size` bytes.
-        Ok(unsafe { BufMut::from_header(header, class, size) })
+        let header = self.take(size)?;
+        // SAFETY: the header is mutable, and its buffer has `size` bytes.
+        Ok(unsafe { BufMut::from_header(header, size) })
     }
 
     /// Takes a header whose buffer has room for `size` bytes, and which is mutable from now on.
     /// Returns it with its class.
     #[inline(always)]
-    fn take(&self, size: usize) -> Result<HeaderOfClass<R>, RequestError> {
+    fn take(&self, size: usize) -> Result<OfClass<R>, RequestError> {
         let core = self.core();
         let Some(class) = core.class_for(size) else {
             return Err(core.too_large(size));
@@ -228,7 +229,7 @@ impl<R: References> ByteArena<R> {
     /// ```
     #[inline(always)]
     pub fn try_copy(&self, bytes: &[u8]) -> Result<Buf<R>, RequestError> {
-        let (header, _) = self.take(bytes.len())?;
+        let header = self.take(bytes.len())?.pointer();
         // SAFETY: the header is mutable, and its buffer has room for these bytes.
         Ok(unsafe { Buf::filled(header, bytes) })
     }

@@ -82,6 +82,7 @@ use core::ptr::NonNull;
 
 use super::RequestError;
 use super::counters::Counters;
+use super::drop::OfClass;
 use super::numbers::{Directory, NO_PAGE, Number, Serials};
 use super::references::{References, Tallies};
 use super::sizes::{ClassSizes, Sizes};
@@ -94,9 +95,6 @@ use crate::raw::source::Source;
 
 /// The header of an arena that a number stands for.
 pub(super) type HeaderDirectory<R> = Directory<Header<R>, Chunk<R>>;
-
-/// A header, and its class.
-pub(super) type HeaderOfClass<R> = (NonNull<Header<R>>, NonNull<Class<R>>);
 
 /// What an arena and its buffers share.
 #[repr(C)]
@@ -258,15 +256,13 @@ impl<R: References> ArenaCore<R> {
     }
 
     /// Takes a buffer of a class, whose header is mutable from now on, or of a larger class if
-    /// there is no memory. Returns it with its class.
+    /// there is no memory.
     #[inline(always)]
-    pub(super) fn take(&self, class: &Class<R>) -> Result<HeaderOfClass<R>, RequestError> {
-        if let Some(header) = class.pop_mutable() {
-            return Ok((header, NonNull::from(class)));
+    pub(super) fn take(&self, class: &Class<R>) -> Result<OfClass<R>, RequestError> {
+        match class.pop_mutable() {
+            Some(header) => Ok(header),
+            None => self.take_fresh(class),
         }
-        let header = self.take_fresh(class)?;
-        // SAFETY: a header that is not free keeps its core.
-        Ok((header, unsafe { header.as_ref() }.class_pointer()))
     }
 
     #[cold]
@@ -541,13 +537,14 @@ impl<R: References> Class<R> {
         Some(unsafe { self.core.as_ref() })
     }
 
-    /// Takes the header of the hand that was pushed last.
+    /// Takes the header of the hand that was pushed last, which the caller makes mutable or shared.
     #[inline(always)]
-    fn pop(&self) -> Option<NonNull<Header<R>>> {
-        // SAFETY: an entry, or the null below them (`hand-places`).
+    fn pop(&self) -> Option<OfClass<R>> {
+        // SAFETY: an entry, or the null below them (`hand-places`). It is of this class, and only in
+        // the hand, which it leaves below (`free-once`).
         let (place, header) = unsafe {
             let place = self.top.get().sub(1);
-            (place, place.read()?)
+            (place, OfClass::new(place.read()?, NonNull::from(self)))
         };
         self.top.set(place);
         self.allocs.set(self.allocs.get().wrapping_add(1));
@@ -556,10 +553,9 @@ impl<R: References> Class<R> {
 
     /// Takes the header of the hand that was pushed last, which is mutable from now on.
     #[inline(always)]
-    pub(super) fn pop_mutable(&self) -> Option<NonNull<Header<R>>> {
+    pub(super) fn pop_mutable(&self) -> Option<OfClass<R>> {
         let header = self.pop()?;
-        // SAFETY: a free header is valid (`free-once`).
-        unsafe { header.as_ref() }.take();
+        header.header().take();
         Some(header)
     }
 
@@ -573,9 +569,8 @@ impl<R: References> Class<R> {
     #[inline(always)]
     pub(super) unsafe fn pop_shared(&self, filled: u32) -> Option<NonNull<Header<R>>> {
         let header = self.pop()?;
-        // SAFETY: a free header is valid (`free-once`).
-        unsafe { header.as_ref() }.take_shared(filled);
-        Some(header)
+        header.header().take_shared(filled);
+        Some(header.pointer())
     }
 
     /// Pushes a free header on the hand. Returns whether the caller must [take some

@@ -16,7 +16,7 @@ use core::ops::{Bound, Deref, DerefMut, RangeBounds};
 use core::ptr::NonNull;
 
 use super::arena_core::{ArenaCore, Class, Header, Part};
-use super::drop::{Reference, Unreferenced};
+use super::drop::{OfClass, Reference};
 use super::references::{Atomic, Local, References};
 use crate::error::Amount;
 use crate::error::SizeError;
@@ -44,12 +44,10 @@ use crate::raw::filling::Filling;
 /// # Ok::<(), flatslab::SizeError>(())
 /// ```
 pub struct BufMut<R: References = Local> {
-    /// Mutable (`header-state`), and owned by this buffer.
-    header: NonNull<Header<R>>,
-    /// The header's class. A drop pushes the header on its hand, and the next allocation of the
+    /// Mutable (`header-state`), with its class. A drop pushes the header on its hand, and the next allocation of the
     /// class waits for that push. If the class were read from the header, which comes from that
     /// hand itself, this would take twice as long where sizes alternate.
-    class: NonNull<Class<R>>,
+    header: OfClass<R>,
     /// The bytes of the header's buffer.
     bytes: Filling,
 }
@@ -62,46 +60,35 @@ unsafe impl Sync for BufMut<Atomic> {}
 impl<R: References> BufMut<R> {
     /// # Safety
     ///
-    /// The header is mutable, has no other owner, and is from this class. Its buffer has `capacity`
-    /// bytes from `start` on; the first `len` of them, and all before `start`, are initialised.
+    /// The header is mutable. Its buffer has `capacity` bytes from `start` on; the first `len` of
+    /// them, and all before `start`, are initialised.
     #[inline(always)]
     pub(super) unsafe fn new(
-        header: NonNull<Header<R>>,
-        class: NonNull<Class<R>>,
+        header: OfClass<R>,
         start: NonNull<u8>,
         len: usize,
         capacity: usize,
     ) -> Self {
         // SAFETY: the bytes are its alone (precondition), and fewer than 2^32 (`sizes-increase`).
         let bytes = unsafe { Filling::new(start, len, capacity) };
-        BufMut {
-            header,
-            class,
-            bytes,
-        }
+        BufMut { header, bytes }
     }
 
     /// An empty buffer.
     ///
     /// # Safety
     ///
-    /// The header is mutable, has no other owner, and is from this class; its buffer has `capacity`
-    /// bytes.
+    /// The header is mutable; its buffer has `capacity` bytes.
     #[inline(always)]
-    pub(super) unsafe fn from_header(
-        header: NonNull<Header<R>>,
-        class: NonNull<Class<R>>,
-        capacity: usize,
-    ) -> Self {
-        // SAFETY: the header is mutable, of that class, with `capacity` bytes (precondition).
-        unsafe { Self::new(header, class, header.as_ref().start(), 0, capacity) }
+    pub(super) unsafe fn from_header(header: OfClass<R>, capacity: usize) -> Self {
+        let start = header.header().start();
+        // SAFETY: the header is mutable, with `capacity` bytes (precondition).
+        unsafe { Self::new(header, start, 0, capacity) }
     }
 
     #[inline(always)]
     fn header(&self) -> &Header<R> {
-        // SAFETY: the header is mutable (`header-state`), so its core and chunk stay
-        // (`core-stays`).
-        unsafe { self.header.as_ref() }
+        self.header.header()
     }
 
     /// Returns the number of filled bytes.
@@ -348,16 +335,15 @@ impl<R: References> BufMut<R> {
         header.share((this.before() + this.len()) as u32);
         // SAFETY: shared now, with this reference (`header-state`), and its bytes are filled
         // (`bytes-filled`).
-        unsafe { Buf::new(this.header, this.bytes.start(), this.len()) }
+        unsafe { Buf::new(this.header.pointer(), this.bytes.start(), this.len()) }
     }
 }
 
 impl<R: References> Drop for BufMut<R> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: this buffer owned the header, which is mutable and from its class, and is dropped
-        // (`header-state`).
-        unsafe { ArenaCore::free_mutable(Unreferenced::new(self.header), self.class) };
+        // SAFETY: the buffer is dropped, so it is taken once.
+        ArenaCore::free(unsafe { core::ptr::read(&self.header) });
     }
 }
 
@@ -500,13 +486,10 @@ impl<R: References> Buf<R> {
     /// The header is mutable, and has no other owner; its buffer has room for these bytes.
     #[inline(always)]
     pub(super) unsafe fn filled(header: NonNull<Header<R>>, bytes: &[u8]) -> Self {
-        // SAFETY: there is room (precondition); the copied bytes are not in the buffer, which has
-        // no other owner.
-        unsafe {
-            let buf = Self::of_bytes(header, bytes);
-            header.as_ref().share(bytes.len() as u32);
-            buf
-        }
+        // SAFETY: there is room (precondition).
+        let buf = unsafe { Self::of_bytes(header, bytes) };
+        buf.header().share(bytes.len() as u32);
+        buf
     }
 
     /// A buffer of these bytes, whose header is shared already.
@@ -665,8 +648,7 @@ impl<R: References> Buf<R> {
             return None;
         }
         let mut part = self.clone();
-        // SAFETY: `start` is at most the length, so the result is within the bytes or at their end.
-        part.0.start = unsafe { part.0.start.add(start) };
+        part.0.start = part.0.start.wrapping_add(start);
         part.0.len = end - start;
         Some(part)
     }
@@ -705,8 +687,7 @@ impl<R: References> Buf<R> {
             Amount::bytes(count),
             Amount::bytes(self.0.len)
         );
-        // SAFETY: within the bytes, or one past them.
-        self.0.start = unsafe { self.0.start.add(count) };
+        self.0.start = self.0.start.wrapping_add(count);
         self.0.len -= count;
     }
 
@@ -792,7 +773,7 @@ impl<R: References> Buf<R> {
         // bytes.
         Ok(unsafe {
             let start = NonNull::new_unchecked(part.start);
-            BufMut::new(part.header, class, start, part.len, capacity)
+            BufMut::new(OfClass::new(part.header, class), start, part.len, capacity)
         })
     }
 

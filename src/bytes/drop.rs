@@ -30,9 +30,10 @@
 //! (`benches/ATTEMPTS.md`, "Chains of a dropped arena").
 
 use core::cell::Cell;
+use core::ops::Deref;
 use core::ptr::NonNull;
 
-use super::arena_core::{ArenaCore, Class, Header};
+use super::arena_core::{ArenaCore, Class, Header, Part};
 use super::references::References;
 use crate::raw::atomic::Ordering;
 use crate::raw::packed::{Packing, Word};
@@ -41,38 +42,42 @@ use crate::raw::returns::Returns;
 /// How many buffers of a chain the drop of its first one frees at once: some hundred nanoseconds.
 pub(super) const LINKS: usize = if cfg!(loom) { 1 } else { 64 };
 
+/// A header that is in use: what the other types are made of.
+///
+/// # Invariants
+///
+/// * `kept-in-use`: the header is not free, so it keeps its core (`core-stays`), until this is
+///   given up.
+struct InUse<R: References>(NonNull<Header<R>>);
+
+impl<R: References> Deref for InUse<R> {
+    type Target = Header<R>;
+
+    #[inline]
+    fn deref(&self) -> &Header<R> {
+        // SAFETY: it keeps its core (`kept-in-use`).
+        unsafe { self.0.as_ref() }
+    }
+}
+
 /// A header without a reference, which this thread alone has.
 ///
 /// # Invariants
 ///
-/// * `sole-owner`: the header is not free, so it keeps its core (`core-stays`). It is mutable or
-///   stale, and has no reference: no one else has it, and no one borrows its link.
-pub(super) struct Unreferenced<R: References>(NonNull<Header<R>>);
+/// * `sole-owner`: the header is mutable or stale, and has no reference: no one else has it, and no
+///   one borrows its link.
+pub(super) struct Unreferenced<R: References>(InUse<R>);
 
 /// The same, and its class, for callers that need not load it.
-struct OfClass<R: References> {
+pub(super) struct OfClass<R: References> {
     header: Unreferenced<R>,
     class: NonNull<Class<R>>,
 }
 
 impl<R: References> Unreferenced<R> {
-    /// # Safety
-    ///
-    /// `sole-owner` holds, and the caller does not use the header any more.
-    #[inline(always)]
-    pub(super) unsafe fn new(header: NonNull<Header<R>>) -> Self {
-        Unreferenced(header)
-    }
-
-    #[inline]
-    fn header(&self) -> &Header<R> {
-        // SAFETY: it keeps its core (`sole-owner`).
-        unsafe { self.0.as_ref() }
-    }
-
     #[inline]
     fn with_class(self) -> OfClass<R> {
-        let class = self.header().class_pointer();
+        let class = self.0.class_pointer();
         OfClass {
             header: self,
             class,
@@ -80,31 +85,50 @@ impl<R: References> Unreferenced<R> {
     }
 
     #[inline]
-    fn has_link(&self) -> bool {
-        // SAFETY: no one else has the header, so its link does not change (`sole-owner`).
-        unsafe { self.header().next() }.is_some()
+    fn link(&mut self) -> &mut Option<Part<R>> {
+        // SAFETY: no one else has the header, and no one borrows its link (`sole-owner`).
+        unsafe { self.0.next_mut() }
     }
 
     /// Takes the link of the header, with the reference that it holds.
     fn take_link(&mut self) -> Option<Reference<R>> {
-        // SAFETY: no one else has the header, and no one borrows its link (`sole-owner`).
-        let next = unsafe { self.header().next_mut() }.take()?;
-        ArenaCore::count_links(self.header(), -1);
-        Some(Reference(next.header))
+        let next = self.link().take()?;
+        ArenaCore::count_links(&self.0, -1);
+        Some(Reference(InUse(next.header)))
     }
 }
 
 impl<R: References> OfClass<R> {
+    /// # Safety
+    ///
+    /// `kept-in-use` and `sole-owner` hold, and the caller does not use the header otherwise. It is
+    /// from this class.
+    #[inline(always)]
+    pub(super) unsafe fn new(header: NonNull<Header<R>>, class: NonNull<Class<R>>) -> Self {
+        let header = Unreferenced(InUse(header));
+        OfClass { header, class }
+    }
+
+    #[inline(always)]
+    pub(super) fn header(&self) -> &Header<R> {
+        &self.header.0
+    }
+
+    /// The header, which is the caller's.
+    #[inline(always)]
+    pub(super) fn pointer(&self) -> NonNull<Header<R>> {
+        self.header.0.0
+    }
+
     /// Makes the header free, and pushes it on the hand of its class. Returns whether some must be
     /// taken off the hand, as [`Class::push`] does.
     #[inline]
     fn push_free(self) -> bool {
-        let (header, class) = (self.header.header(), self.class);
-        debug_assert!(core::ptr::eq(header.class(), class.as_ptr()));
-        header.set_free();
+        debug_assert!(core::ptr::eq(self.header().class(), self.class.as_ptr()));
+        self.header().set_free();
         // SAFETY: the header is from this class, which is valid, as it was in use until now, and so
         // it is not in the hand (`sole-owner`, `free-once`).
-        unsafe { class.as_ref().push(self.header.0) }
+        unsafe { self.class.as_ref().push(self.pointer()) }
     }
 }
 
@@ -113,7 +137,7 @@ impl<R: References> OfClass<R> {
 /// # Invariants
 ///
 /// * `held-reference`: this has one of the references of the header, which keeps it.
-pub(super) struct Reference<R: References>(NonNull<Header<R>>);
+pub(super) struct Reference<R: References>(InUse<R>);
 
 /// A header whose last reference was subtracted, or whose count is saturated.
 ///
@@ -121,7 +145,7 @@ pub(super) struct Reference<R: References>(NonNull<Header<R>>);
 ///
 /// * `last-subtracted`: the count [said so](References::subtract). If it is not saturated, no one
 ///   else has the header.
-struct Ended<R: References>(NonNull<Header<R>>);
+struct Ended<R: References>(InUse<R>);
 
 impl<R: References> Reference<R> {
     /// # Safety
@@ -130,16 +154,15 @@ impl<R: References> Reference<R> {
     /// more.
     #[inline(always)]
     pub(super) unsafe fn new(header: NonNull<Header<R>>) -> Self {
-        Reference(header)
+        Reference(InUse(header))
     }
 
     /// Subtracts the reference. Returns the header if it may have been the last one.
     #[inline]
     fn subtract(self) -> Option<Ended<R>> {
-        // SAFETY: the reference keeps it valid until the count is written (`held-reference`).
-        let it = unsafe { self.0.as_ref() };
-        ArenaCore::tallies_of(it).dec_refs.add::<R>();
-        it.counts().subtract().then_some(Ended(self.0))
+        ArenaCore::tallies_of(&self.0).dec_refs.add::<R>();
+        // If it was not the last one, the header may be freed as soon as the count is written.
+        self.0.counts().subtract().then_some(Ended(self.0))
     }
 
     /// Subtracts the reference. Returns the header if it was the last one; the caller must free it.
@@ -152,25 +175,24 @@ impl<R: References> Ended<R> {
     /// Makes the header stale, unless its count is saturated.
     #[inline]
     fn unreferenced(self) -> Option<Unreferenced<R>> {
-        // SAFETY: it is not free, so it keeps its core (`last-subtracted`, `core-stays`).
-        let it = unsafe { self.0.as_ref() };
-        if !it.counts().is_over() {
+        if !self.0.counts().is_over() {
             return None;
         }
-        ArenaCore::tallies_of(it).dec_ref_zeroes.add::<R>();
-        it.counts().make_stale();
-        // SAFETY: without a reference, and no one else has it (`last-subtracted`).
-        Some(unsafe { Unreferenced::new(self.0) })
+        ArenaCore::tallies_of(&self.0).dec_ref_zeroes.add::<R>();
+        self.0.counts().make_stale();
+        // Without a reference, and no one else has it (`last-subtracted`).
+        Some(Unreferenced(self.0))
     }
 }
 
-/// A buffer of a closed core of one thread that is in use, or was until now, or a call that uses
-/// such a core.
+/// What `remaining` of a closed core counts. Of one thread: a buffer that is in use, or was until
+/// now, or a call that uses such a core. Where other threads count: a class. In both, the drop of
+/// the arena.
 ///
 /// # Invariants
 ///
-/// * `counted-once`: `remaining` of the core counts this, so the core is valid
-///   (`closed-remaining`).
+/// * `counted-once`: `remaining` of the core counts this, or will once the arena's drop sets it, so
+///   the core is valid (`closed-remaining`).
 struct Counted<R: References>(NonNull<ArenaCore<R>>);
 
 impl<R: References> Counted<R> {
@@ -199,10 +221,18 @@ impl<R: References> Counted<R> {
     /// Subtracts this, and frees everything if it was the last one.
     fn subtract(self) {
         let remaining = &self.core().remaining;
-        let left = remaining.load(Ordering::Relaxed) - 1;
-        remaining.store(left, Ordering::Relaxed);
+        let left = if R::ATOMIC {
+            // Release: what the caller did happens before the last one frees the memory; acquire:
+            // for the last one.
+            remaining.fetch_sub(1, Ordering::AcqRel) - 1
+        } else {
+            let left = remaining.load(Ordering::Relaxed) - 1;
+            remaining.store(left, Ordering::Relaxed);
+            left
+        };
         if left == 0 {
-            // SAFETY: it was the last one (`closed-remaining`).
+            // SAFETY: it was the last one, so no buffer is in use, the arena is dropped, and nothing
+            // uses the core (`closed-remaining`).
             unsafe { ArenaCore::free_all(self.0) };
         }
     }
@@ -242,21 +272,11 @@ impl<R: References> ArenaCore<R> {
         }
     }
 
-    /// Frees the header of a buffer that was being filled.
-    ///
-    /// # Safety
-    ///
-    /// The header is from this class.
-    #[inline(always)]
-    pub(super) unsafe fn free_mutable(header: Unreferenced<R>, class: NonNull<Class<R>>) {
-        Self::free(OfClass { header, class });
-    }
-
     /// Frees a header and its link: if that holds the last reference to the next buffer, that one is
     /// freed too.
     #[inline(always)]
-    fn free(it: OfClass<R>) {
-        if it.header.has_link() {
+    pub(super) fn free(mut it: OfClass<R>) {
+        if it.header.link().is_some() {
             Self::free_chain(it.header);
         } else {
             Self::give_back(it);
@@ -270,7 +290,7 @@ impl<R: References> ArenaCore<R> {
     fn free_chain(mut header: Unreferenced<R>) {
         let mut freed = 0;
         loop {
-            if freed >= LINKS && header.has_link() {
+            if freed >= LINKS && header.link().is_some() {
                 match Self::defer(header) {
                     Ok(()) => return,
                     Err(again) => header = again,
@@ -376,7 +396,7 @@ impl<R: References> ArenaCore<R> {
     /// Returns the header if that is closed.
     #[inline(always)]
     fn push_returned(header: OfClass<R>) -> Result<(), OfClass<R>> {
-        let (it, class) = (header.header.0, header.class);
+        let (it, class) = (header.pointer(), header.class);
         // SAFETY: it is valid until it is pushed, its class until the caller has left
         // (`last-to-leave`), and it is pushed once (`sole-owner`). No reference to either is held
         // over the push.
@@ -396,7 +416,7 @@ impl<R: References> ArenaCore<R> {
     ///
     /// Returns the header if its arena was dropped, and no later call may come.
     fn defer(header: Unreferenced<R>) -> Result<(), Unreferenced<R>> {
-        let it = header.header();
+        let it = &header.0;
         let Some(core) = it.class().core_here() else {
             // With its link: the arena's thread continues with the chain when it frees this header.
             return Self::push_returned(header.with_class()).map_err(|it| it.header);
@@ -451,15 +471,14 @@ impl<R: References> ArenaCore<R> {
             let header = self.directory().find(number);
             // SAFETY: the number of a header that was given back or left, so it is in use
             // (`back-in-use`), and valid (`page-headers`).
-            unsafe { header.unwrap_unchecked() }
+            InUse(unsafe { header.unwrap_unchecked() })
         };
-        // SAFETY: the header of a number that was given back or left is valid (`page-headers`).
-        let link = |number| unsafe { find(number).as_ref().counts().link() };
+        let link = |number| find(number).counts().link();
         let (number, rest) = list.get().next(Packing::NONE, link)?;
         list.set(rest);
-        // SAFETY: who gave it back does not use it any more, and it is on no list now, so nothing
-        // else has it (`back-in-use`).
-        Some(unsafe { Unreferenced::new(find(number)) })
+        // Who gave it back does not use it any more, and it is on no list now, so nothing else has
+        // it (`back-in-use`).
+        Some(Unreferenced(find(number)))
     }
 
     /// Frees a header that was returned or left. If it is linked, the next one of its chain is
@@ -500,24 +519,19 @@ impl<R: References> ArenaCore<R> {
     ///
     /// Called once; the caller does not use the core any more.
     pub(super) unsafe fn close(core: NonNull<Self>) {
-        // SAFETY: called once, and the core is not used by the caller any more (precondition).
-        unsafe {
-            if R::ATOMIC {
-                Self::close_to_others(core);
-            } else {
-                Self::close_here(core);
-            }
+        // SAFETY: called once, and the core is not used by the caller any more (precondition). Both
+        // count this before they subtract anything.
+        let call = unsafe { Counted::new(core) };
+        if R::ATOMIC {
+            Self::close_to_others(call);
+        } else {
+            Self::close_here(call);
         }
     }
 
     /// Like [`close`](Self::close), for one thread: `remaining` counts buffers.
-    ///
-    /// # Safety
-    ///
-    /// The conditions of [`close`](Self::close).
-    unsafe fn close_here(core: NonNull<Self>) {
-        // SAFETY: it is valid until it is closed (`core-stays`).
-        let it = unsafe { core.as_ref() };
+    fn close_here(call: Counted<R>) {
+        let it = call.core();
         if it.held.get() > 0 {
             // Not by the lists of chunks, which change with returned buffers.
             for header in it.directory().headers() {
@@ -532,17 +546,14 @@ impl<R: References> ArenaCore<R> {
             }
         }
         it.reclaim_all();
-        let in_use = it.classes().iter().map(Class::in_use).sum();
-        // Relaxed, here and below: of one thread.
-        it.remaining.store(in_use, Ordering::Relaxed);
+        let in_use: usize = it.classes().iter().map(Class::in_use).sum();
+        // Relaxed: of one thread.
+        it.remaining.store(in_use + 1, Ordering::Relaxed);
         for class in it.classes() {
             class.close();
             class.close_hand();
         }
-        if in_use == 0 {
-            // SAFETY: no buffer is left, and the arena is dropped (`core-stays`).
-            unsafe { Self::free_all(core) };
-        }
+        call.subtract();
     }
 
     /// Subtracts a buffer of a closed core of one thread, and frees one that is left of a chain, or
@@ -587,14 +598,14 @@ impl<R: References> ArenaCore<R> {
             };
             is_first = false;
             let next = header.take_link();
-            header.header().set_free();
+            header.0.set_free();
             // SAFETY: the buffer was in use until now. What `last` is counts too, so this is not
             // the last.
             unsafe { Counted::new(last.0) }.subtract();
             let Some(next) = next.and_then(Reference::end) else {
                 continue;
             };
-            let class = next.header().class();
+            let class = next.0.class();
             let waits = |core: &Self| core.waiting.get().is_some();
             if class.core_here().is_some_and(|core| !waits(core)) {
                 if let Some(call) = Counted::call(class) {
@@ -617,13 +628,8 @@ impl<R: References> ArenaCore<R> {
 
     /// Like [`close`](Self::close), if other threads have buffers: `remaining` counts classes, each
     /// of which [settles](Returns::settle) its own.
-    ///
-    /// # Safety
-    ///
-    /// The conditions of [`close`](Self::close).
-    unsafe fn close_to_others(core: NonNull<Self>) {
-        // SAFETY: it is valid until it is closed (`core-stays`).
-        let it = unsafe { core.as_ref() };
+    fn close_to_others(call: Counted<R>) {
+        let it = call.core();
         let classes = it.classes();
         // Relaxed: no class is settled yet.
         it.remaining.store(classes.len() + 1, Ordering::Relaxed);
@@ -637,12 +643,11 @@ impl<R: References> ArenaCore<R> {
             }
             // SAFETY: `close` has closed these returns; each class settles its own once.
             if unsafe { Returns::settle(NonNull::from(&class.returns), class.in_use()) } {
-                // SAFETY: this call is counted, too, so the core stays.
-                unsafe { Self::settled(core) };
+                // SAFETY: the class, which is counted once.
+                unsafe { Counted::new(call.0) }.subtract();
             }
         }
-        // SAFETY: this call, which no longer uses the core.
-        unsafe { Self::settled(core) };
+        call.subtract();
     }
 
     /// Subtracts a buffer of a closed class, on any thread.
@@ -656,25 +661,8 @@ impl<R: References> ArenaCore<R> {
             let returns = NonNull::from(&(*class.as_ptr()).returns);
             let core = (*class.as_ptr()).core();
             if Returns::leave(returns) {
-                Self::settled(core);
+                Counted::new(core).subtract();
             }
-        }
-    }
-
-    /// Notes that all buffers of a class are gone, or that the arena's drop has done its work.
-    ///
-    /// # Safety
-    ///
-    /// Called once for each class, and by the drop; the caller does not use the core any more.
-    unsafe fn settled(core: NonNull<Self>) {
-        // SAFETY: the core is valid until the last caller has been here.
-        let remaining = unsafe { &(*core.as_ptr()).remaining };
-        // Release: what the caller did happens before the last one frees the memory; acquire: for
-        // the last one.
-        if remaining.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // SAFETY: by `closed-remaining` no buffer is in use and the arena is dropped, so
-            // nothing uses the core.
-            unsafe { Self::free_all(core) };
         }
     }
 }

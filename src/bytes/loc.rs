@@ -6,14 +6,13 @@
 //! look up any two words.
 
 use core::fmt;
-use core::ptr::NonNull;
+use core::mem::ManuallyDrop;
 
 use super::arena::ByteArena;
-use super::arena_core::{ArenaCore, Header};
+use super::arena_core::ArenaCore;
 use super::buf::Buf;
-use super::drop::Reference;
 use super::numbers::NUMBER_BITS;
-use super::references::{Local, References};
+use super::references::Local;
 
 /// Bits of a start and of a length.
 const RANGE_BITS: u32 = 20;
@@ -257,8 +256,7 @@ impl Buf {
             return Err(LocError::Closed);
         }
         if counts.serial() == 0 {
-            // SAFETY: the header is shared (`header-state`), so its core stays (`core-stays`).
-            let serial = unsafe { self.core().as_ref() }.serials.next();
+            let serial = self.arena_core().serials.next();
             let serial = serial.ok_or(LocError::TooMany)?;
             // Again: the source of the serials' memory may have used the buffer, or dropped the
             // arena.
@@ -320,12 +318,15 @@ impl Buf {
 
     fn held_by(self, loc: Loc) -> Loc {
         self.header().counts().hold();
-        // SAFETY: the header is shared (`header-state`), so its core stays (`core-stays`).
-        let held = unsafe { &self.core().as_ref().held };
+        let held = &self.arena_core().held;
         held.set(held.get() + 1);
         // The position has the reference now.
         let _ = self.into_part();
         loc
+    }
+
+    fn arena_core(&self) -> &ArenaCore<Local> {
+        self.header().class().core_here().expect("of one thread")
     }
 }
 
@@ -349,16 +350,7 @@ impl ByteArena {
     /// ```
     #[inline]
     pub fn resolve(&self, loc: Loc) -> Result<Buf, LocError> {
-        let header = self.find(loc)?;
-        // SAFETY: it is valid, and shared, because it has a serial (`serial-once`).
-        let at = unsafe { header.as_ref() };
-        if loc.start() + loc.len() > at.filled() {
-            return Err(LocError::Range);
-        }
-        self.core().tallies().add_refs.add::<Local>();
-        at.counts().add();
-        // SAFETY: the reference was just added; these bytes are filled.
-        Ok(unsafe { Buf::new(header, at.start().add(loc.start()), loc.len()) })
+        Ok(Buf::clone(&*self.find(loc)?))
     }
 
     /// Drops the reference that a position holds, and returns whether it was the last one. O(1).
@@ -384,33 +376,37 @@ impl ByteArena {
     /// ```
     #[doc(alias("free", "decref"))]
     pub fn release(&self, loc: Loc) -> Result<bool, LocError> {
-        let header = self.find(loc)?;
-        // SAFETY: it is valid, and shared (`serial-once`).
-        let at = unsafe { header.as_ref() };
-        if loc.start() + loc.len() > at.filled() {
-            return Err(LocError::Range);
-        }
-        if !at.counts().unhold() {
+        let buf = self.find(loc)?;
+        if !buf.header().counts().unhold() {
             return Err(LocError::Stale);
         }
         let held = &self.core().held;
         held.set(held.get().saturating_sub(1));
-        // SAFETY: a position had it, and no longer has it (`held-counted`).
-        Ok(ArenaCore::drop_ref(unsafe { Reference::new(header) }))
+        // It was a position's, which no longer has it (`held-counted`).
+        Ok(ManuallyDrop::into_inner(buf).release())
     }
 
-    /// The header that a position refers to.
+    /// The bytes at a position: by a reference of which it is not known who has it, so that it is
+    /// not dropped.
     #[inline]
-    fn find(&self, loc: Loc) -> Result<NonNull<Header<Local>>, LocError> {
-        if let Some(header) = self.core().directory().find(loc.number()) {
-            // SAFETY: the directory leads to valid headers (`page-headers`).
-            let counts = unsafe { header.as_ref() }.counts();
-            // No position's serial is 0.
-            if counts.serial() == loc.serial() {
-                return Ok(header);
-            }
+    fn find(&self, loc: Loc) -> Result<ManuallyDrop<Buf>, LocError> {
+        let Some(header) = self.core().directory().find(loc.number()) else {
+            return Err(self.not_found(loc));
+        };
+        // SAFETY: the directory leads to valid headers (`page-headers`).
+        let at = unsafe { header.as_ref() };
+        // No position's serial is 0.
+        if at.counts().serial() != loc.serial() {
+            return Err(self.not_found(loc));
         }
-        Err(self.not_found(loc))
+        if loc.start() + loc.len() > at.filled() {
+            return Err(LocError::Range);
+        }
+        // SAFETY: the header is shared, because it has a serial (`serial-once`); these bytes are
+        // filled.
+        Ok(ManuallyDrop::new(unsafe {
+            Buf::new(header, at.start().add(loc.start()), loc.len())
+        }))
     }
 
     #[cold]

@@ -18,6 +18,7 @@ use core::ptr::NonNull;
 
 use super::RequestError;
 use super::arena_core::{ArenaCore, Chunk, Class, Header, HeaderDirectory, State};
+use super::drop::OfClass;
 use super::numbers::{NO_PAGE, PAGE_HEADERS, bit};
 use super::references::References;
 use crate::error::AllocError;
@@ -52,7 +53,7 @@ impl<R: References> ArenaCore<R> {
     /// Like [`take`](Self::take), for a class whose hand is empty.
     #[cold]
     #[inline(never)]
-    pub(super) fn take_fresh(&self, class: &Class<R>) -> Result<NonNull<Header<R>>, RequestError> {
+    pub(super) fn take_fresh(&self, class: &Class<R>) -> Result<OfClass<R>, RequestError> {
         loop {
             // More than one round only if the allocator uses the arena.
             if let Some(header) = self.take_made(class) {
@@ -69,7 +70,7 @@ impl<R: References> ArenaCore<R> {
     }
 
     /// Takes a buffer of the chunks that the class has.
-    fn take_made(&self, class: &Class<R>) -> Option<NonNull<Header<R>>> {
+    fn take_made(&self, class: &Class<R>) -> Option<OfClass<R>> {
         class.pop_mutable().or_else(|| {
             self.reclaim(class, REFILL);
             if class.depth() == 0 {
@@ -83,7 +84,7 @@ impl<R: References> ArenaCore<R> {
     ///
     /// Without it, in a cache with a limit, 19 buffers of 3 KB held 16 chunks of 1 MiB, and every
     /// other request was refused.
-    fn take_larger(&self, class: &Class<R>) -> Option<NonNull<Header<R>>> {
+    fn take_larger(&self, class: &Class<R>) -> Option<OfClass<R>> {
         let classes = self.classes().iter();
         let mut fit = classes.filter(|larger| larger.size() >= class.size());
         fit.find_map(|class| self.take_made(class))

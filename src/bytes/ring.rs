@@ -178,7 +178,7 @@ impl<R: References> Ring<R> {
             // SAFETY: it is shared and no one else's, and its buffer has room for `max_len` bytes.
             return Ok(unsafe { Buf::of_bytes(header, bytes) });
         }
-        let header = self.arena.core().take_fresh(class)?;
+        let header = self.arena.core().take_fresh(class)?.pointer();
         // SAFETY: it is mutable, and its buffer has room for `max_len` bytes.
         Ok(unsafe { Buf::filled(header, bytes) })
     }

@@ -162,37 +162,38 @@ impl<R: References> ArenaCore<R> {
         if !R::ATOMIC {
             serials.prepare()?;
         }
-        let start = Block::allocate(layout, &source)?.leak_start();
+        let mut record = ArenaCore {
+            sizes: Sizes::new(&chosen),
+            classes: NonNull::dangling(),
+            class_count: sizes.len(),
+            directory: Directory::new(source.clone()),
+            serials,
+            held: Cell::new(0),
+            unfinished: Cell::new(Word::EMPTY),
+            left: Cell::new(0),
+            links: Cell::new(0),
+            waiting: Cell::new(None),
+            chunk_bytes,
+            chunk_alignment: chosen.chunk_alignment(),
+            bytes: Cell::new(0),
+            max_bytes,
+            fixed: Cell::new(false),
+            hand: Cell::new(None),
+            remaining: AtomicUsize::new(0),
+            counters: Counters::default(),
+            tallies: Tallies::default(),
+            source,
+        };
+        let start = Block::allocate(layout, &record.source)?.leak_start();
         let core = start.cast::<Self>();
         // SAFETY: the block has room for the core, and for the classes at that offset
         // (`core-stays`).
         unsafe {
-            let classes = start.add(offset).cast::<Class<R>>();
+            record.classes = start.add(offset).cast();
             for (index, &size) in sizes.iter().enumerate() {
-                Class::write(classes.add(index), size, core);
+                Class::write(record.classes.add(index), size, core);
             }
-            core.write(ArenaCore {
-                sizes: Sizes::new(&chosen),
-                classes,
-                class_count: sizes.len(),
-                directory: Directory::new(source.clone()),
-                serials,
-                held: Cell::new(0),
-                unfinished: Cell::new(Word::EMPTY),
-                left: Cell::new(0),
-                links: Cell::new(0),
-                waiting: Cell::new(None),
-                chunk_bytes,
-                chunk_alignment: chosen.chunk_alignment(),
-                bytes: Cell::new(0),
-                max_bytes,
-                fixed: Cell::new(false),
-                hand: Cell::new(None),
-                remaining: AtomicUsize::new(0),
-                counters: Counters::default(),
-                tallies: Tallies::default(),
-                source,
-            });
+            core.write(record);
         }
         Ok(core)
     }
@@ -207,7 +208,7 @@ impl<R: References> ArenaCore<R> {
     }
 
     /// The counts of the references to buffers.
-    #[inline(always)]
+    #[cfg(feature = "stats")]
     pub(super) fn tallies(&self) -> &Tallies {
         &self.tallies
     }
@@ -235,24 +236,16 @@ impl<R: References> ArenaCore<R> {
         if size > self.sizes.largest() {
             return None;
         }
-        // SAFETY: by `table-first` the tables name existing classes.
-        let mut class = unsafe { self.classes.add(self.sizes.first(size)) };
-        loop {
-            // SAFETY: not past the last, in which the largest request fits (`sizes-increase`).
-            let it = unsafe { class.as_ref() };
-            if size <= it.size() {
-                return Some(it);
-            }
-            // SAFETY: the request does not fit, so this is not the last.
-            class = unsafe { class.add(1) };
-        }
+        // SAFETY: from the class that the tables name up to one in which the request fits, which
+        // exists (`table-first`, `sizes-increase`).
+        (self.sizes.first(size)..)
+            .map(|index| unsafe { self.classes.add(index).as_ref() })
+            .find(|class| size <= class.size())
     }
 
     /// The class of the largest buffers.
-    #[inline(always)]
     pub(super) fn last_class(&self) -> &Class<R> {
-        // SAFETY: there is at least one (`core-stays`).
-        unsafe { self.classes.add(self.class_count - 1).as_ref() }
+        self.classes().last().expect("there is at least one")
     }
 
     /// Takes a buffer of a class, whose header is mutable from now on, or of a larger class if
@@ -290,16 +283,6 @@ impl<R: References> ArenaCore<R> {
         self.bytes.set(self.bytes.get().wrapping_add_signed(change));
     }
 
-    #[cfg(any(test, fuzzing))]
-    pub(super) fn chunks(&self) -> impl Iterator<Item = NonNull<Chunk<R>>> + '_ {
-        let lists = |class| {
-            State::ALL
-                .iter()
-                .map(move |&state| Chunk::list(class, state))
-        };
-        self.classes().iter().flat_map(lists).flatten()
-    }
-
     /// Bytes of the chunks with their headers, and of all tables.
     pub(super) fn all_bytes(&self) -> usize {
         let hand = match self.fixed.get() {
@@ -308,7 +291,7 @@ impl<R: References> ArenaCore<R> {
                 .hand_of_all()
                 .map_or(0, |hand| hand.size()),
             false => {
-                let wide = self.classes().iter().filter_map(Class::wide_hand);
+                let wide = self.classes().iter().filter(|class| class.is_widened());
                 wide.count() * Class::<R>::WIDE_HAND.size()
             }
         };
@@ -334,12 +317,8 @@ impl<R: References> ArenaCore<R> {
         unsafe {
             let (layout, _) = layout::<R>(core.as_ref().class_count);
             for class in core.as_ref().classes() {
-                if let (false, Some(hand)) = (core.as_ref().fixed.get(), class.wide_hand()) {
-                    drop(Block::from_start(
-                        hand,
-                        Class::<R>::WIDE_HAND,
-                        &core.as_ref().source,
-                    ));
+                if !core.as_ref().fixed.get() {
+                    drop(class.wide_hand(&core.as_ref().source));
                 }
                 for list in State::ALL.map(|state| class.list(state)) {
                     let mut chunk = list.take();
@@ -362,39 +341,37 @@ impl<R: References> ArenaCore<R> {
 
         let (mut bytes, mut links) = (0, 0);
         for class in self.classes() {
-            class.check(|header| {
-                // SAFETY: a free header is valid (`free-once`).
-                let it = unsafe { header.as_ref() };
-                assert!(it.is_free(), "free-once");
-                it.counts().check_free();
-                // SAFETY: no one borrows a free header's link.
-                assert!(unsafe { it.next() }.is_none(), "a free header has no link");
-                assert!(core::ptr::eq(it.class(), class), "free-once: its class");
-            });
+            let mut hand = class.check();
             let (mut chunks, mut banked, mut free) = (0, 0, 0);
             for state in State::ALL {
                 let mut idle_bytes = 0;
-                for chunk in Chunk::list(class, state) {
+                for Listed { chunk, .. } in Chunk::list(class, state) {
                     // SAFETY: on a list, so it is valid (`chunk-listed`).
-                    let (it, headers) = unsafe { (chunk.as_ref(), Chunk::headers(chunk)) };
+                    let it = unsafe { chunk.as_ref() };
                     let seen: BTreeSet<_> = self.directory.banked(it.top.get()).collect();
-                    for header in headers {
-                        // SAFETY: `headers` gives those that were made (`headers-made`).
+                    // SAFETY: those that were made (`headers-made`).
+                    for header in unsafe { Chunk::headers(chunk, 0..it.made()) } {
+                        // SAFETY: it was made (`headers-made`).
                         let at = unsafe { header.as_ref() };
+                        let (is_banked, in_hand) = (seen.contains(&header), hand.remove(&header));
                         assert_eq!(
                             self.directory.find(at.number()),
                             Some(header),
                             "page-headers"
                         );
-                        assert!(
-                            at.is_free() || !seen.contains(&header),
-                            "free-once: not banked"
-                        );
-                        free += usize::from(at.is_free());
-                        if !R::ATOMIC {
-                            // SAFETY: of this thread, which runs no one that borrows it.
-                            links += usize::from(unsafe { at.next() }.is_some());
+                        assert!(!(is_banked && in_hand), "free-once: not banked");
+                        assert_eq!(at.is_free(), is_banked || in_hand, "free-once");
+                        // SAFETY: of one thread, which runs nothing that borrows it, or of a free
+                        // header, whose link no one borrows.
+                        let has_link =
+                            (!R::ATOMIC || at.is_free()) && unsafe { at.next() }.is_some();
+                        if at.is_free() {
+                            at.counts().check_free();
+                            assert!(!has_link, "a free header has no link");
                         }
+                        free += usize::from(at.is_free());
+                        links += usize::from(has_link);
+                        assert!(core::ptr::eq(at.class(), class), "free-once: its class");
                     }
                     assert!(core::ptr::eq(it.class(), class), "chunk-listed: its class");
                     it.check(state, seen.len());
@@ -409,6 +386,7 @@ impl<R: References> ArenaCore<R> {
                     );
                 }
             }
+            assert!(hand.is_empty(), "free-once: of the class's chunks");
             assert_eq!(chunks, class.chunks(), "bytes-limited");
             assert_eq!(
                 (free, banked + class.depth()),
@@ -490,29 +468,49 @@ impl<R: References> Class<R> {
     ///
     /// `place` is valid for writes, and aligned. The class is not moved.
     pub(super) unsafe fn write(place: NonNull<Self>, size: u32, core: NonNull<ArenaCore<R>>) {
-        // SAFETY: the fields are within the class (precondition); the entry after the null and
-        // the end of the array are within it, too.
+        let class = Class {
+            top: Cell::new(NonNull::dangling()),
+            bottom: Cell::new(NonNull::dangling()),
+            limit: Cell::new(NonNull::dangling()),
+            allocs: Cell::new(0),
+            size,
+            closed: Cell::new(false),
+            core,
+            made: Cell::new(0),
+            banked: Cell::new(0),
+            buffers: Cell::new(0),
+            chunks: Cell::new(0),
+            lists: [const { Cell::new(None) }; State::ALL.len()],
+            idle_bytes: Cell::new(0),
+            arrived: Cell::new(Word::EMPTY),
+            returns: Returns::new(Packing::NONE),
+            entries: [const { Cell::new(None) }; PLACES],
+        };
+        // SAFETY: valid for writes (precondition); its own places are all null.
         unsafe {
-            let below = (&raw mut (*place.as_ptr()).entries).cast::<Entry<R>>();
-            let first = NonNull::new_unchecked(below.add(1));
-            place.write(Class {
-                top: Cell::new(first),
-                bottom: Cell::new(first),
-                limit: Cell::new(NonNull::new_unchecked(below.add(PLACES))),
-                allocs: Cell::new(0),
-                size,
-                closed: Cell::new(false),
-                core,
-                made: Cell::new(0),
-                banked: Cell::new(0),
-                buffers: Cell::new(0),
-                chunks: Cell::new(0),
-                lists: [const { Cell::new(None) }; State::ALL.len()],
-                idle_bytes: Cell::new(0),
-                arrived: Cell::new(Word::EMPTY),
-                returns: Returns::new(Packing::NONE),
-                entries: [const { Cell::new(None) }; PLACES],
-            });
+            place.write(class);
+            let it = place.as_ref();
+            it.set_places(it.own_places(), PLACES, 0);
+        }
+    }
+
+    /// The places of the class itself.
+    fn own_places(&self) -> NonNull<Entry<R>> {
+        NonNull::from(&self.entries).cast()
+    }
+
+    /// Moves the hand to these places.
+    ///
+    /// # Safety
+    ///
+    /// They stay as long as the class, and begin with a null and `depth` entries; there is at least
+    /// one more.
+    unsafe fn set_places(&self, below: NonNull<Entry<R>>, places: usize, depth: usize) {
+        // SAFETY: within the places, or at their end (precondition).
+        unsafe {
+            self.bottom.set(below.add(1));
+            self.top.set(below.add(1 + depth));
+            self.limit.set(below.add(places));
         }
     }
 
@@ -617,10 +615,8 @@ impl<R: References> Class<R> {
     pub(super) const WIDE_HAND: Layout = Layout::new::<[Entry<R>; WIDE_PLACES]>();
 
     /// Whether the hand is not the array of the class itself.
-    fn is_widened(&self) -> bool {
-        // SAFETY: the array of the class has `PLACES` places, of which this is the second.
-        let first = unsafe { (&raw const self.entries).cast::<Entry<R>>().add(1) };
-        self.bottom.get().as_ptr().cast_const() != first
+    pub(super) fn is_widened(&self) -> bool {
+        self.bottom.get().as_ptr() != self.own_places().as_ptr().wrapping_add(1)
     }
 
     /// Whether the hand is narrow, and has no room for this number of buffers.
@@ -629,27 +625,32 @@ impl<R: References> Class<R> {
     }
 
     /// Moves the hand of a class without chunks back to the array of the class itself. Returns the
-    /// start of the wide hand, which becomes the caller's, if it had one.
-    pub(super) fn narrow(&self) -> Option<NonNull<u8>> {
-        let wide = (self.wide_hand()).filter(|_| self.chunks() == 0)?;
+    /// memory of the wide hand, if it had one.
+    pub(super) fn narrow(&self, source: &Source) -> Option<Block> {
+        if self.chunks() > 0 {
+            return None;
+        }
         debug_assert!(self.depth() == 0, "free-once: no header was made");
-        // SAFETY: the places are within the array of the class, whose first is still null
+        // SAFETY: given up just below, for the class's own places, whose first is still null
         // (`hand-places`).
         unsafe {
-            let below = self.entries.as_ptr().cast::<Entry<R>>().cast_mut();
-            let first = NonNull::new_unchecked(below.add(1));
-            self.bottom.set(first);
-            self.top.set(first);
-            self.limit.set(NonNull::new_unchecked(below.add(PLACES)));
+            let wide = self.wide_hand(source)?;
+            self.set_places(self.own_places(), PLACES, 0);
+            Some(wide)
         }
-        Some(wide)
     }
 
-    /// The start of the wide hand, if there is one, to free it. `None` in a core whose chunks are
-    /// fixed.
-    pub(super) fn wide_hand(&self) -> Option<NonNull<u8>> {
-        // SAFETY: the null is below the first entry, in the same block (`hand-places`).
-        (self.is_widened()).then(|| unsafe { self.bottom.get().sub(1).cast() })
+    /// The memory of the wide hand, if there is one, to free it.
+    ///
+    /// # Safety
+    ///
+    /// The class gives it up. The core's chunks are not fixed, and this is its source.
+    unsafe fn wide_hand(&self, source: &Source) -> Option<Block> {
+        // SAFETY: the null is below the first entry, at the start of a block of that layout, which
+        // `widen_hand` leaked (`hand-places`).
+        self.is_widened().then(|| unsafe {
+            Block::from_start(self.bottom.get().sub(1).cast(), Self::WIDE_HAND, source)
+        })
     }
 
     /// The bytes of a hand from which nothing is banked, with room for all buffers.
@@ -658,13 +659,18 @@ impl<R: References> Class<R> {
         Layout::array::<Entry<R>>(self.buffers.get().checked_add(2)?).ok()
     }
 
-    /// Moves the hand to this memory. The memory of the old hand becomes the caller's.
+    /// Moves the hand to this memory. Returns that of the old hand, if it was a wide one.
     ///
     /// # Safety
     ///
     /// The memory is of this layout, which has at least two places and more than there are entries,
-    /// and stays as long as the class.
-    pub(super) unsafe fn widen(&self, hand: NonNull<u8>, layout: Layout) {
+    /// and stays as long as the class. The core's chunks are not fixed, and this is its source.
+    pub(super) unsafe fn widen(
+        &self,
+        hand: NonNull<u8>,
+        layout: Layout,
+        source: &Source,
+    ) -> Option<Block> {
         let (below, depth) = (hand.cast::<Entry<R>>(), self.depth());
         let places = layout.size() / size_of::<Entry<R>>();
         debug_assert!(depth + 1 < places);
@@ -672,11 +678,10 @@ impl<R: References> Class<R> {
         // hands are distinct.
         unsafe {
             below.write(None);
-            let bottom = below.add(1);
-            bottom.copy_from_nonoverlapping(self.bottom.get(), depth);
-            self.bottom.set(bottom);
-            self.top.set(bottom.add(depth));
-            self.limit.set(below.add(places));
+            (below.add(1)).copy_from_nonoverlapping(self.bottom.get(), depth);
+            let wide = self.wide_hand(source);
+            self.set_places(below, places, depth);
+            wide
         }
     }
 
@@ -788,23 +793,40 @@ impl<R: References> Class<R> {
         self.count_unbanked(made as usize);
     }
 
-    /// Panics if `free-once` or `hand-places` does not hold.
+    /// Panics if `hand-places` does not hold. Returns the headers in the hand.
     #[cfg(any(test, fuzzing))]
-    pub(super) fn check(&self, mut is_free: impl FnMut(NonNull<Header<R>>)) {
-        let mut seen = alloc::collections::BTreeSet::new();
+    fn check(&self) -> alloc::collections::BTreeSet<NonNull<Header<R>>> {
         // SAFETY: the place below the hand (`hand-places`).
         let below = unsafe { self.bottom.get().sub(1).read() };
         assert!(below.is_none(), "hand-places: the null");
         assert!(self.top.get() < self.limit.get(), "hand-places: the limit");
-        for header in self.lowest(usize::MAX) {
-            is_free(header);
-            assert!(seen.insert(header), "free-once: once");
-        }
         assert!(self.free() <= self.made.get() && self.made.get() <= self.buffers());
+        let hand: alloc::collections::BTreeSet<_> = self.lowest(usize::MAX).collect();
+        assert_eq!(hand.len(), self.depth(), "free-once: once");
+        hand
     }
 }
 
 pub(super) type ChunkLink<R> = Option<NonNull<Chunk<R>>>;
+
+/// A chunk that was on a list, and what it was read to have: a reference might outlive the chunk.
+pub(super) struct Listed<R: References> {
+    pub(super) chunk: NonNull<Chunk<R>>,
+    /// Bytes of both blocks.
+    pub(super) bytes: usize,
+    pub(super) data_bytes: usize,
+    pub(super) capacity: u32,
+    /// The first page that has banked headers of it.
+    pub(super) top: u32,
+}
+
+impl<R: References> Clone for Listed<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: References> Copy for Listed<R> {}
 
 /// The record of a chunk; its headers follow.
 #[repr(C, align(64))]
@@ -900,10 +922,21 @@ impl<R: References> Chunk<R> {
     }
 
     /// The chunks of a class in that state.
-    pub(super) fn list(class: &Class<R>, state: State) -> impl Iterator<Item = NonNull<Self>> {
-        let first = class.list(state).get();
-        // SAFETY: the chunks of a list are valid (`chunk-listed`).
-        core::iter::successors(first, |chunk| unsafe { chunk.as_ref() }.next())
+    pub(super) fn list(class: &Class<R>, state: State) -> impl Iterator<Item = Listed<R>> + use<R> {
+        let mut next = class.list(state).get();
+        core::iter::from_fn(move || {
+            let chunk = next?;
+            // SAFETY: the chunks of a list are valid (`chunk-listed`).
+            let it = unsafe { chunk.as_ref() };
+            next = it.next();
+            Some(Listed {
+                chunk,
+                bytes: it.bytes(),
+                data_bytes: it.data_bytes,
+                capacity: it.capacity,
+                top: it.top.get(),
+            })
+        })
     }
 
     /// Puts the chunk on the list of its class for its state.
@@ -931,14 +964,14 @@ impl<R: References> Chunk<R> {
     /// Takes the chunk off its list.
     pub(super) fn unlink(&self) {
         let (class, next, previous) = (self.class(), self.next.take(), self.previous.take());
-        match previous {
-            // SAFETY: on the list, so it is valid (`chunk-listed`).
-            Some(previous) => unsafe { previous.as_ref() }.next.set(next),
+        // SAFETY: on the list, so it is valid (`chunk-listed`).
+        let [before, after] = [previous, next].map(|link| link.map(|it| unsafe { it.as_ref() }));
+        match before {
+            Some(before) => before.next.set(next),
             None => class.list(self.state.get()).set(next),
         }
-        if let Some(next) = next {
-            // SAFETY: on the list, so it is valid (`chunk-listed`).
-            unsafe { next.as_ref() }.previous.set(previous);
+        if let Some(after) = after {
+            after.previous.set(previous);
         }
         if self.state.get() == State::Idle {
             let bytes = class.idle_bytes();
@@ -971,32 +1004,17 @@ impl<R: References> Chunk<R> {
         unsafe { chunk.add(1).cast::<Header<R>>().add(index as usize) }
     }
 
-    /// The headers at these indices, from the last one on.
+    /// The headers at these indices.
     ///
     /// # Safety
     ///
     /// The chunk is valid while they are iterated over, and has made them.
-    pub(super) unsafe fn headers_from_last(
-        chunk: NonNull<Self>,
-        indices: Range<u32>,
-    ) -> impl Iterator<Item = NonNull<Header<R>>> {
-        // SAFETY: the chunk is valid, and has made them (precondition, `headers-made`).
-        (indices.rev()).map(move |index| unsafe { Self::header(chunk, index) })
-    }
-
-    /// The headers that were made.
-    ///
-    /// # Safety
-    ///
-    /// The chunk is valid while they are iterated over.
     pub(super) unsafe fn headers(
         chunk: NonNull<Self>,
-    ) -> impl DoubleEndedIterator<Item = NonNull<Header<R>>> + ExactSizeIterator {
-        // SAFETY: valid (precondition), with as many headers as were made.
-        unsafe {
-            let made = chunk.as_ref().made();
-            (0..made).map(move |index| Self::header(chunk, index))
-        }
+        indices: Range<u32>,
+    ) -> impl DoubleEndedIterator<Item = NonNull<Header<R>>> {
+        // SAFETY: the chunk is valid, and has made them (precondition, `headers-made`).
+        indices.map(move |index| unsafe { Self::header(chunk, index) })
     }
 
     /// Panics if `chunk-counted` does not hold, with this number of banked headers.

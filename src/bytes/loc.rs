@@ -390,23 +390,21 @@ impl ByteArena {
     /// not dropped.
     #[inline]
     fn find(&self, loc: Loc) -> Result<ManuallyDrop<Buf>, LocError> {
-        let Some(header) = self.core().directory().find(loc.number()) else {
-            return Err(self.not_found(loc));
-        };
-        // SAFETY: the directory leads to valid headers (`page-headers`).
-        let at = unsafe { header.as_ref() };
-        // No position's serial is 0.
-        if at.counts().serial() != loc.serial() {
-            return Err(self.not_found(loc));
+        if let Some(header) = self.core().directory().find(loc.number()) {
+            // SAFETY: the directory leads to valid headers (`page-headers`).
+            let at = unsafe { header.as_ref() };
+            // No position's serial is 0.
+            if at.counts().serial() == loc.serial() {
+                if loc.start() + loc.len() > at.filled() {
+                    return Err(LocError::Range);
+                }
+                // SAFETY: the header is shared, because it has a serial (`serial-once`); these bytes
+                // are filled.
+                let buf = unsafe { Buf::new(header, at.start().add(loc.start()), loc.len()) };
+                return Ok(ManuallyDrop::new(buf));
+            }
         }
-        if loc.start() + loc.len() > at.filled() {
-            return Err(LocError::Range);
-        }
-        // SAFETY: the header is shared, because it has a serial (`serial-once`); these bytes are
-        // filled.
-        Ok(ManuallyDrop::new(unsafe {
-            Buf::new(header, at.start().add(loc.start()), loc.len())
-        }))
+        Err(self.not_found(loc))
     }
 
     #[cold]
@@ -423,14 +421,12 @@ impl ByteArena {
     #[cfg(any(test, fuzzing))]
     #[doc(hidden)]
     pub fn check_positions(&self) {
-        use super::arena_core::Chunk;
+        use super::references::References;
 
         self.check();
         let mut held = 0;
-        // SAFETY: the chunks of an arena that is there are valid (`chunk-listed`).
-        let headers = |chunk| unsafe { Chunk::headers(chunk) };
-        for header in self.core().chunks().flat_map(headers) {
-            // SAFETY: `headers` gives those that were made (`headers-made`).
+        for header in self.core().directory().headers() {
+            // SAFETY: the directory leads to valid headers (`page-headers`).
             let at = unsafe { header.as_ref() };
             let (counts, count) = (at.counts(), at.counts().count());
             held += u64::from(counts.held());

@@ -385,13 +385,15 @@ impl<H, C> Directory<H, C> {
         })
     }
 
-    /// Frees the page of a number, whose headers were all banked or not used.
-    pub(super) fn give_back(&self, number: u32) {
-        let index = number >> PLACE_BITS;
-        let page = Page::unused(self.free.replace(index));
-        self.pages.set(index as usize, page);
-        let bank = self.banks.get(index as usize).expect("pages-promised");
-        self.banks.set(index as usize, Bank { free: 0, ..bank });
+    /// Frees the pages of a chunk all of whose headers are banked, and so linked from `top` on.
+    pub(super) fn give_back(&self, top: &Cell<u32>) {
+        let mut index = top.replace(NO_PAGE);
+        while let Some(bank) = self.banks.get(index as usize) {
+            let page = Page::unused(self.free.replace(index));
+            self.pages.set(index as usize, page);
+            self.banks.set(index as usize, Bank { free: 0, ..bank });
+            index = bank.next;
+        }
     }
 
     /// Bytes of the table.

@@ -17,7 +17,7 @@ use core::ops::Range;
 use core::ptr::NonNull;
 
 use super::RequestError;
-use super::arena_core::{ArenaCore, Chunk, Class, Header, HeaderDirectory, State};
+use super::arena_core::{ArenaCore, Chunk, Class, Header, HeaderDirectory, Listed, State};
 use super::drop::OfClass;
 use super::numbers::{NO_PAGE, PAGE_HEADERS, bit};
 use super::references::References;
@@ -142,6 +142,7 @@ impl<R: References> ArenaCore<R> {
         let Some(chunk) = { states }.find_map(|&state| Chunk::list(class, state).next()) else {
             return;
         };
+        let chunk = chunk.chunk;
         // SAFETY: on a list, so it is valid (`chunk-listed`).
         let it = unsafe { chunk.as_ref() };
         match self.directory().draw(&it.top, BATCH) {
@@ -157,7 +158,7 @@ impl<R: References> ArenaCore<R> {
                 unsafe {
                     let made = self.make(class, chunk, REFILL, false);
                     it.count_in_use(made.len() as u32);
-                    class.push_all(Chunk::headers_from_last(chunk, made));
+                    class.push_all(Chunk::headers(chunk, made).rev());
                 }
             }
         }
@@ -183,8 +184,26 @@ impl<R: References> ArenaCore<R> {
         let it = unsafe { chunk.as_ref() };
         let made = it.made()..it.buffers().min(it.made().saturating_add(most));
         for index in made.clone() {
-            // SAFETY: the next one of them, whose bytes no one uses.
-            unsafe { it.make(chunk, index, self.directory(), touched) };
+            // SAFETY: the chunk has room for it (`chunk-blocks`), and the one before is made
+            // (`headers-made`).
+            let (header, number) = unsafe {
+                let header = Chunk::header(chunk, index);
+                let number = match index % PAGE_HEADERS {
+                    0 => self.directory().take(header, chunk),
+                    _ => (self.directory()).extend(header.sub(1).as_ref().number()),
+                };
+                (header, number)
+            };
+            // SAFETY: the buffer is within the block, and unused; the header's place is within the
+            // other block (`chunk-blocks`).
+            unsafe {
+                let start = it.data.add(index as usize * class.size());
+                if touched {
+                    touch(start, 0, class.size());
+                }
+                header.write(Header::new(number, start, it.class));
+            }
+            it.made.set(index + 1);
         }
         class.count_made(made.len());
         made
@@ -210,7 +229,9 @@ impl<R: References> ArenaCore<R> {
         if class.wants_wide_hand(buffers) {
             // SAFETY: of that layout, with more places than a narrow hand has; it is freed with the
             // core, after the class.
-            unsafe { class.widen(hand.leak_start(), Class::<R>::WIDE_HAND) };
+            let wide =
+                unsafe { class.widen(hand.leak_start(), Class::<R>::WIDE_HAND, self.source()) };
+            debug_assert!(wide.is_none());
         }
     }
 
@@ -294,7 +315,7 @@ impl<R: References> ArenaCore<R> {
             let made = self.make(class, chunk, most, touched);
             class.count_banked(made.len());
             let it = chunk.as_ref();
-            for header in Chunk::headers_from_last(chunk, made) {
+            for header in Chunk::headers(chunk, made).rev() {
                 let (page, bit) = bit(header.as_ref().number());
                 self.directory().bank(page, bit, &it.top);
             }
@@ -308,12 +329,8 @@ impl<R: References> ArenaCore<R> {
         class: &'c Class<R>,
     ) -> impl Iterator<Item = NonNull<Header<R>>> + 'c {
         let lists = State::ALL.iter().map(|&state| Chunk::list(class, state));
-        // SAFETY: on a list, so it is valid (`chunk-listed`).
-        let tops = lists
-            .flatten()
-            .map(|chunk| unsafe { chunk.as_ref() }.top.get());
         let hand = class.lowest(usize::MAX);
-        hand.chain(tops.flat_map(|top| self.directory().banked(top)))
+        hand.chain((lists.flatten()).flat_map(|listed| self.directory().banked(listed.top)))
     }
 
     /// Fixes the chunks of the one class, none of whose buffers was used: from now on no chunk is
@@ -332,14 +349,13 @@ impl<R: References> ArenaCore<R> {
         let layout = class.hand_of_all().ok_or(too_many)?;
         let hand = Block::allocate(layout, self.source())?;
         hand.touch();
-        let wide = class.wide_hand();
         // SAFETY: of that layout, with more places than buffers; it is freed with the core, after
         // the class.
-        unsafe { class.widen(hand.start(), layout) };
+        let wide = unsafe { class.widen(hand.start(), layout, self.source()) };
         self.hand.set(Some(hand));
         self.fixed.set(true);
         self.bank_hand(class, usize::MAX);
-        while let Some(chunk) = Chunk::list(class, State::Idle).next() {
+        while let Some(Listed { chunk, .. }) = Chunk::list(class, State::Idle).next() {
             // SAFETY: on a list, so it is valid (`chunk-listed`). All its headers are free, and in
             // the hand from now on.
             unsafe {
@@ -348,13 +364,10 @@ impl<R: References> ArenaCore<R> {
                 it.count_in_use(it.made());
                 it.relink(chunk);
                 class.count_unbanked(it.made() as usize);
-                class.push_all(Chunk::headers(chunk).rev());
+                class.push_all(Chunk::headers(chunk, 0..it.made()).rev());
             }
         }
-        if let Some(wide) = wide {
-            // SAFETY: given up by `widen_hand`, and not the class's any more.
-            drop(unsafe { Block::from_start(wide, Class::<R>::WIDE_HAND, self.source()) });
-        }
+        drop(wide);
         Ok(())
     }
 }
@@ -507,24 +520,15 @@ impl<R: References> ArenaCore<R> {
             || self.take_idle(class, 1, 1)
     }
 
-    /// The idle chunk of another class whose bytes have room for the most buffers of this class,
-    /// and for at least one; and for how many buffers it is to have headers.
-    fn best_idle(&self, class: &Class<R>) -> Option<(NonNull<Chunk<R>>, Reuse)> {
-        let idle = |other| Chunk::list(other, State::Idle).next();
-        let room = |chunk: &NonNull<Chunk<R>>| {
-            // SAFETY: on a list, so it is valid (`chunk-listed`).
-            unsafe { chunk.as_ref() }.room_for(class.size())
-        };
+    /// How the first idle chunk of another class serves this class: the one whose bytes have room
+    /// for the most buffers, and for at least one.
+    fn best_idle<'c>(&'c self, class: &'c Class<R>) -> Option<Reuse<'c, R>> {
+        let idle = |other| Some((other, Chunk::list(other, State::Idle).next()?));
+        let room = |(_, chunk): &(_, Listed<R>)| chunk.room_for(class.size());
         let chunks = self.others(class).filter_map(idle);
-        let chunk = chunks.max_by_key(room).filter(|it| room(it) > 0)?;
-        // SAFETY: on a list, so it is valid (`chunk-listed`).
-        let it = unsafe { chunk.as_ref() };
-        Some((chunk, self.reuse_of(it, class.size())))
-    }
-
-    /// How a chunk that is taken over serves a class of this size, for which it has room.
-    fn reuse_of(&self, chunk: &Chunk<R>, size: usize) -> Reuse {
-        let (room, capacity) = (chunk.room_for(size), chunk.capacity);
+        let best = chunks.max_by_key(room).filter(|it| room(it) > 0)?;
+        let (room, (other, chunk)) = (room(&best), best);
+        let capacity = chunk.capacity;
         let as_it_is = room.min(capacity);
         let of_headers = self.bytes_left() + capacity as usize * size_of::<Header<R>>();
         let most = (of_headers / size_of::<Header<R>>())
@@ -538,26 +542,27 @@ impl<R: References> ArenaCore<R> {
         } else {
             capacity
         };
-        Reuse {
+        Some(Reuse {
+            other,
+            chunk,
             room,
             as_it_is,
             wanted,
-        }
+        })
     }
 
     /// Takes over the [best idle chunk](Self::best_idle) if its bytes have room for `room` buffers,
     /// and it has, or gets, headers for `least`.
     fn take_idle(&self, class: &Class<R>, room: u32, least: u32) -> bool {
-        let Some((chunk, planned)) = self.best_idle(class).filter(|(_, it)| it.room >= room) else {
+        let Some(planned) = self.best_idle(class).filter(|it| it.room >= room) else {
             return false;
         };
-        // SAFETY: on a list, so it is valid (`chunk-listed`).
-        let headers = (unsafe { chunk.as_ref() }.capacity != planned.wanted)
+        let headers = (planned.chunk.capacity != planned.wanted)
             .then(|| self.other_headers(&planned))
             .flatten();
         // Again: the source may have used the arena (`read-again`). From here on it does not run
         // before the chunk is the other class's.
-        let Some((chunk, reuse)) = self.best_idle(class).filter(|(_, it)| it.room >= room) else {
+        let Some(reuse) = self.best_idle(class).filter(|it| it.room >= room) else {
             return false;
         };
         let other = headers.as_ref().map(|&(_, count)| count).filter(|&count| {
@@ -567,8 +572,9 @@ impl<R: References> ArenaCore<R> {
         if other.unwrap_or(reuse.as_it_is) < least {
             return false;
         }
-        // SAFETY: `best_idle` found it on a list of idle chunks of this core (`chunk-listed`).
-        let mut blocks = unsafe { self.remove(chunk) };
+        let Some(mut blocks) = self.remove_idle(reuse.other, None) else {
+            return false;
+        };
         let mut unused = headers.map(|(headers, _)| headers);
         if let (Some(headers), Some(_)) = (&mut unused, other) {
             core::mem::swap(headers, &mut blocks.headers);
@@ -580,7 +586,7 @@ impl<R: References> ArenaCore<R> {
 
     /// Headers for a chunk that is taken over, and their number: that which is wanted, or a
     /// fraction of it that is more than the chunk has. `None` if there is no memory.
-    fn other_headers(&self, reuse: &Reuse) -> Option<(Block, u32)> {
+    fn other_headers(&self, reuse: &Reuse<'_, R>) -> Option<(Block, u32)> {
         let mut count = reuse.wanted;
         loop {
             let layout = headers_layout::<R>(count)?;
@@ -607,7 +613,7 @@ impl<R: References> ArenaCore<R> {
             class,
             plan: *plan,
             // It serves the request as it is, if the source refuses everything.
-            kept: self.best_idle(class).map(|(chunk, _)| chunk),
+            kept: self.best_idle(class).map(|reuse| reuse.chunk),
         };
         if self.check_limits(plan).is_err() {
             let Some(smaller) = self.plan_within_limit(&way, budget.chunks()) else {
@@ -631,15 +637,13 @@ impl<R: References> ArenaCore<R> {
         let Way { class, plan, .. } = *way;
         let (of_one, of_none) = Self::bytes_of_one(class.size());
         let buffers = |bytes: usize| bytes.saturating_sub(of_none) / of_one;
-        // SAFETY: on a list, so it is valid (`chunk-listed`).
-        let kept = way.kept.map_or(0, |it| unsafe { it.as_ref() }.bytes());
+        let kept = way.kept.map_or(0, |it| it.bytes);
         let idle: usize = self.others(class).map(|it| it.idle_bytes().get()).sum();
         if buffers(self.bytes_left() + idle - kept) == 0 {
             return None;
         }
         let next = way.idle_chunks().take(most_freed);
-        // SAFETY: on lists, so they are valid (`chunk-listed`).
-        let next: usize = next.map(|it| unsafe { it.as_ref() }.bytes()).sum();
+        let next: usize = next.map(|it| it.bytes).sum();
         let room = self.bytes_left() + next;
         if plan.bytes() <= room {
             return Some(plan);
@@ -653,43 +657,35 @@ impl<R: References> ArenaCore<R> {
     fn free_tables(&self) -> bool {
         let mut is_any = false;
         for class in self.classes() {
-            if let Some(hand) = class.narrow() {
-                // SAFETY: `widen_hand` leaked it with this layout, and `narrow` gave it up.
-                drop(unsafe { Block::from_start(hand, Class::<R>::WIDE_HAND, self.source()) });
-                is_any = true;
-            }
+            is_any |= class.narrow(self.source()).is_some();
         }
         is_any | self.directory().clear_if_unused()
     }
 
-    /// Removes a chunk from all lists and counts. The caller frees its blocks, or makes another
-    /// chunk of them.
-    ///
-    /// # Safety
-    ///
-    /// The chunk is from this core, and idle.
-    unsafe fn remove(&self, chunk: NonNull<Chunk<R>>) -> Blocks {
-        // SAFETY: on a list, so it is valid (`chunk-listed`); idle, so nothing uses it any more.
-        unsafe {
-            let it = chunk.as_ref();
-            it.unlink();
-            Chunk::give_numbers_back(chunk, self.directory());
-            self.directory().release(it.capacity);
-            it.class().subtract(it.buffers(), it.made());
-            self.count_bytes(-(it.bytes() as isize));
-            Chunk::into_blocks(chunk, self)
-        }
+    /// Removes the first idle chunk of a class, or the one after `kept`, from all lists and counts.
+    /// The caller frees its blocks, or makes another chunk of them.
+    fn remove_idle(&self, class: &Class<R>, kept: Option<Listed<R>>) -> Option<Blocks> {
+        let kept = kept.map(|it| it.chunk);
+        let idle = Chunk::list(class, State::Idle).find(|it| Some(it.chunk) != kept)?;
+        // SAFETY: on a list, so it is valid (`chunk-listed`).
+        let it = unsafe { idle.chunk.as_ref() };
+        it.unlink();
+        self.directory().give_back(&it.top);
+        self.directory().release(it.capacity);
+        class.subtract(it.buffers(), it.made());
+        self.count_bytes(-(idle.bytes as isize));
+        // SAFETY: from this core; idle and on no list, so nothing uses it any more.
+        Some(unsafe { Chunk::into_blocks(idle.chunk, self) })
     }
 
-    /// Frees a chunk. A source of the user's may run.
-    ///
-    /// # Safety
-    ///
-    /// The chunk is from this core, and idle.
-    unsafe fn free_idle(&self, chunk: NonNull<Chunk<R>>) {
-        self.counters().freed_chunks.add();
-        // SAFETY: the chunk is from this core, and idle (precondition).
-        drop(unsafe { self.remove(chunk) });
+    /// Frees the first idle chunk of a class, or the one after `kept`. Returns `false` if there is
+    /// none. A source of the user's may run.
+    fn free_idle(&self, class: &Class<R>, kept: Option<Listed<R>>) -> bool {
+        let blocks = self.remove_idle(class, kept);
+        if blocks.is_some() {
+            self.counters().freed_chunks.add();
+        }
+        blocks.is_some()
     }
 
     /// Frees the memory of all chunks that have no buffer in use.
@@ -702,11 +698,7 @@ impl<R: References> ArenaCore<R> {
             self.bank_hand(class, usize::MAX);
             // The source may use the arena, which adds idle chunks: only those that are idle now.
             for _ in 0..Chunk::list(class, State::Idle).count() {
-                let Some(chunk) = Chunk::list(class, State::Idle).next() else {
-                    break;
-                };
-                // SAFETY: it is on a list of idle chunks of this core (`chunk-listed`).
-                unsafe { self.free_idle(chunk) };
+                self.free_idle(class, None);
             }
         }
         self.free_tables();
@@ -714,8 +706,10 @@ impl<R: References> ArenaCore<R> {
 }
 
 /// How an idle chunk serves another class.
-#[derive(Clone, Copy)]
-struct Reuse {
+struct Reuse<'c, R: References> {
+    /// The class that has it.
+    other: &'c Class<R>,
+    chunk: Listed<R>,
     /// The number of buffers that its bytes have room for.
     room: u32,
     /// The number of those for which it has headers.
@@ -730,19 +724,20 @@ struct Way<'c, R: References> {
     class: &'c Class<R>,
     plan: ChunkPlan,
     /// The chunk that it may not free. It is compared, and not used.
-    kept: Option<NonNull<Chunk<R>>>,
+    kept: Option<Listed<R>>,
 }
 
 impl<'c, R: References> Way<'c, R> {
     /// The chunks, in the order in which they are freed: large ones first.
-    fn idle_chunks(&self) -> impl Iterator<Item = NonNull<Chunk<R>>> + use<'c, R> {
-        let (kept, others) = (self.kept, self.core.others(self.class).rev());
+    fn idle_chunks(&self) -> impl Iterator<Item = Listed<R>> + use<'c, R> {
+        let kept = self.kept.map(|it| it.chunk);
+        let others = self.core.others(self.class).rev();
         let chunks = others.flat_map(|it| Chunk::list(it, State::Idle));
         let chunks = chunks.inspect(|_| {
             #[cfg(all(test, not(loom)))]
             super::tests::step();
         });
-        chunks.filter(move |&chunk| Some(chunk) != kept)
+        chunks.filter(move |it| Some(it.chunk) != kept)
     }
 }
 
@@ -752,12 +747,8 @@ impl<R: References> Refused for Way<'_, R> {
     }
 
     fn free_one(&mut self) -> bool {
-        let chunk = self.idle_chunks().next();
-        if let Some(chunk) = chunk {
-            // SAFETY: it is on a list of idle chunks of this core (`chunk-listed`).
-            unsafe { self.core.free_idle(chunk) };
-        }
-        chunk.is_some()
+        let mut others = self.core.others(self.class).rev();
+        others.any(|other| self.core.free_idle(other, self.kept))
     }
 
     fn free_tables(&mut self) -> bool {
@@ -871,59 +862,11 @@ impl<R: References> Chunk<R> {
             }
         }
     }
+}
 
+impl<R: References> Listed<R> {
     /// How many buffers of this size its bytes have room for.
     pub(super) fn room_for(&self, size: usize) -> u32 {
         (self.data_bytes / size).min(MOST_BUFFERS) as u32
-    }
-
-    /// Makes the header at `index`, and touches its bytes if `touched`. The caller counts it in
-    /// use, or banks it.
-    ///
-    /// # Safety
-    ///
-    /// `chunk` is this chunk, and from this directory; `index` is `made`, and below `buffers`.
-    unsafe fn make(
-        &self,
-        chunk: NonNull<Self>,
-        index: u32,
-        directory: &HeaderDirectory<R>,
-        touched: bool,
-    ) {
-        // SAFETY: this chunk has room for it (precondition), and the one before is made
-        // (`headers-made`).
-        let (header, number) = unsafe {
-            let header = Self::header(chunk, index);
-            let number = match index % PAGE_HEADERS {
-                0 => directory.take(header, chunk),
-                _ => directory.extend(header.sub(1).as_ref().number()),
-            };
-            (header, number)
-        };
-        let size = self.class().size();
-        // SAFETY: the buffer is within the block, and unused; the header's place is within the
-        // other block (`chunk-blocks`).
-        unsafe {
-            let start = self.data.add(index as usize * size);
-            if touched {
-                touch(start, 0, size);
-            }
-            header.write(Header::new(number, start, self.class));
-        }
-        self.made.set(index + 1);
-    }
-
-    /// Frees the numbers of its headers.
-    ///
-    /// # Safety
-    ///
-    /// The chunk is valid, and from this directory.
-    unsafe fn give_numbers_back(chunk: NonNull<Self>, directory: &HeaderDirectory<R>) {
-        // SAFETY: valid (precondition); `headers` gives those that were made (`headers-made`).
-        unsafe {
-            for header in Self::headers(chunk).step_by(PAGE_HEADERS as usize) {
-                directory.give_back(header.as_ref().number());
-            }
-        }
     }
 }

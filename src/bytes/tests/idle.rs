@@ -14,11 +14,8 @@ fn expect_no_room<R: References>(core: &ArenaCore<R>, size: usize) {
         let classes = core.classes().iter();
         classes.flat_map(|class| Chunk::list(class, State::Idle))
     };
-    // SAFETY: on a list, so they are there.
-    let room = |chunk: core::ptr::NonNull<Chunk<R>>| unsafe { chunk.as_ref() }.room_for(size);
-    assert!(idle().all(|chunk| room(chunk) == 0));
-    // SAFETY: on a list, so it is valid (`chunk-listed`); nothing is freed here.
-    let bytes: usize = idle().map(|chunk| unsafe { chunk.as_ref() }.bytes()).sum();
+    assert!(idle().all(|chunk| chunk.room_for(size) == 0));
+    let bytes: usize = idle().map(|chunk| chunk.bytes).sum();
     let (of_one, of_none) = ArenaCore::<R>::bytes_of_one(size);
     assert!(core.bytes_left() + bytes < of_one + of_none);
     for class in core.classes().iter().filter(|class| class.size() >= size) {
@@ -248,7 +245,7 @@ fn a_wide_hand_goes_with_the_last_buffer() {
     let arena = ByteArena::builder().chunk_bytes(4 << 10).build();
     let bufs: Vec<_> = (0..150).map(|_| arena.alloc(16)).collect();
     let class = arena.core().class_for(16).unwrap();
-    assert!(class.wide_hand().is_some());
+    assert!(class.is_widened());
     drop(arena);
     drop(bufs);
 }

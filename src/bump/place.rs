@@ -148,6 +148,15 @@ pub(super) fn put<T, F: Refusal>(
     }
 }
 
+/// Takes room for a value.
+#[inline(always)]
+#[track_caller]
+fn room<T, F: Refusal>(chunks: &Chunks) -> Result<Room<'_, T>, F::Error> {
+    let place = room_for::<F>(chunks, const { Layout::new::<T>() })?;
+    // SAFETY: just taken.
+    Ok(unsafe { Room::new(place) })
+}
+
 /// Takes room for a value from another chunk than the current one.
 #[inline(always)]
 #[track_caller]
@@ -218,10 +227,8 @@ pub(super) fn with<T, F: Refusal>(
     if size_of::<T>() <= IN_REGISTERS {
         return put::<T, F>(chunks, chunks.run(f)).map_err(F::error);
     }
-    let place = room_for::<F>(chunks, const { Layout::new::<T>() })?;
-    // SAFETY: taken and not handed out yet; `f` rewinds no further than to a checkpoint of its own
-    // (`look-then-take`).
-    let room = unsafe { Room::new(place) };
+    let room = room::<T, F>(chunks)?;
+    // It stays taken: `f` rewinds no further than to a checkpoint of its own (`look-then-take`).
     Ok(room.fill(chunks.run(f)))
 }
 
@@ -242,13 +249,12 @@ pub(super) fn try_with<T, E, F: Refusal>(
             Err(error) => Ok(Err(error)),
         };
     }
-    let place = room_for::<F>(chunks, const { Layout::new::<T>() })?;
+    let room = room::<T, F>(chunks)?;
     Ok(match chunks.run(f) {
-        // SAFETY: taken and not handed out yet (`look-then-take`).
-        Ok(value) => Ok(unsafe { Room::new(place) }.fill(value)),
+        Ok(value) => Ok(room.fill(value)),
         Err(error) => {
             // SAFETY: taken with that size, and without a value (`built-then-dropped`).
-            unsafe { chunks.take_back(place, size_of::<T>()) };
+            unsafe { chunks.take_back(room.0.cast(), size_of::<T>()) };
             Err(error)
         }
     })

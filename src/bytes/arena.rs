@@ -149,8 +149,9 @@ impl<R: References> ByteArena<R> {
     #[inline(always)]
     pub fn try_alloc(&self, size: usize) -> Result<BufMut<R>, RequestError> {
         let header = self.take(size)?;
+        let start = header.header().start();
         // SAFETY: the header is mutable, and its buffer has `size` bytes.
-        Ok(unsafe { BufMut::from_header(header, size) })
+        Ok(unsafe { BufMut::new(header, start, 0, size) })
     }
 
     /// Takes a header whose buffer has room for `size` bytes, and which is mutable from now on.

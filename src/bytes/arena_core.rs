@@ -315,20 +315,17 @@ impl<R: References> ArenaCore<R> {
         // SAFETY: no one else uses any of it (`core-stays`). The blocks are freed with their
         // layouts; a class has no block of its own except a wide hand, and nothing to drop.
         unsafe {
-            let (layout, _) = layout::<R>(core.as_ref().class_count);
-            for class in core.as_ref().classes() {
-                if !core.as_ref().fixed.get() {
-                    drop(class.wide_hand(&core.as_ref().source));
-                }
-                for list in State::ALL.map(|state| class.list(state)) {
-                    let mut chunk = list.take();
-                    while let Some(it) = chunk {
-                        chunk = it.as_ref().next();
-                        drop(Chunk::into_blocks(it, core.as_ref()));
-                    }
+            let it = core.as_ref();
+            let ((layout, _), source) = (layout::<R>(it.class_count), it.source.clone());
+            for class in it.classes() {
+                let chunks = State::ALL
+                    .iter()
+                    .flat_map(|&state| Chunk::list(class, state));
+                chunks.for_each(|listed| drop(Chunk::into_blocks(listed.chunk, it)));
+                if !it.fixed.get() {
+                    drop(class.wide_hand(&source));
                 }
             }
-            let source = core.as_ref().source.clone();
             core.drop_in_place();
             drop(Block::from_start(core.cast(), layout, &source));
         }
@@ -753,8 +750,9 @@ impl<R: References> Class<R> {
 
     /// Headers that are in the hand.
     pub(super) fn depth(&self) -> usize {
-        // SAFETY: both point into the hand, the top not below the first entry (`hand-places`).
-        unsafe { self.top.get().offset_from(self.bottom.get()) as usize }
+        // The top is not below the first entry (`hand-places`).
+        let bytes = self.top.get().addr().get() - self.bottom.get().addr().get();
+        bytes / size_of::<Entry<R>>()
     }
 
     pub(super) fn count_made(&self, more: usize) {
@@ -1106,15 +1104,19 @@ impl<R: References> Header<R> {
         self.is_initialised.get()
     }
 
-    /// Notes whether all bytes of the buffer of a mutable header are initialised
-    /// (`all-initialised`).
+    /// Notes that all bytes of the buffer of a mutable header are initialised (`all-initialised`).
     ///
     /// # Safety
     ///
-    /// They are initialised if `all`.
-    #[inline(always)]
-    pub(super) unsafe fn set_initialised(&self, all: bool) {
-        self.is_initialised.set(all);
+    /// They are.
+    #[cfg(feature = "std")]
+    pub(super) unsafe fn set_initialised(&self) {
+        self.is_initialised.set(true);
+    }
+
+    /// Notes that some of them may not be initialised from now on.
+    pub(super) fn set_uninitialised(&self) {
+        self.is_initialised.set(false);
     }
 
     #[inline(always)]

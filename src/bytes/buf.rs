@@ -74,18 +74,6 @@ impl<R: References> BufMut<R> {
         BufMut { header, bytes }
     }
 
-    /// An empty buffer.
-    ///
-    /// # Safety
-    ///
-    /// The header is mutable; its buffer has `capacity` bytes.
-    #[inline(always)]
-    pub(super) unsafe fn from_header(header: OfClass<R>, capacity: usize) -> Self {
-        let start = header.header().start();
-        // SAFETY: the header is mutable, with `capacity` bytes (precondition).
-        unsafe { Self::new(header, start, 0, capacity) }
-    }
-
     #[inline(always)]
     fn header(&self) -> &Header<R> {
         self.header.header()
@@ -268,7 +256,7 @@ impl<R: References> BufMut<R> {
         unsafe {
             let unfilled = header.start().add(filled);
             unfilled.write_bytes(0, header.class().size() - filled);
-            header.set_initialised(true);
+            header.set_initialised();
         }
     }
 
@@ -291,8 +279,7 @@ impl<R: References> BufMut<R> {
     /// assert_eq!(*buf, [7]);
     /// ```
     pub fn spare_capacity_mut(&mut self) -> &mut [MaybeUninit<u8>] {
-        // SAFETY: `false` is always allowed. The bytes may be made uninitialised again.
-        unsafe { self.header().set_initialised(false) };
+        self.header().set_uninitialised();
         self.bytes.spare_capacity_mut()
     }
 

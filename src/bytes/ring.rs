@@ -761,16 +761,11 @@ impl<T> Entries<T> {
     /// Adds a value, the newest. Returns the oldest one if the ring was full. O(1).
     #[inline(always)]
     fn push(&mut self, value: T) -> Option<T> {
-        if !self.is_full() {
-            // SAFETY: `is_full` says that a place is without a value (`entry-numbers`).
-            unsafe { self.push_as(self.next, value) };
-            return None;
-        }
         if self.capacity == 0 {
             return Some(value);
         }
-        let oldest = self.pop();
-        // SAFETY: it was full, and one value has left.
+        let oldest = self.is_full().then(|| self.pop()).flatten();
+        // SAFETY: it was not full, or one value has left (`entry-numbers`).
         unsafe { self.push_as(self.next, value) };
         oldest
     }
@@ -804,8 +799,7 @@ impl<T> Entries<T> {
     /// The oldest value; O(1).
     #[inline(always)]
     fn front(&self) -> Option<&T> {
-        // SAFETY: it has a value (`entry-numbers`).
-        (!self.is_empty()).then(|| unsafe { self.place(self.first).as_ref() })
+        self.get(0)
     }
 
     /// Makes the oldest value the newest, and returns it.

@@ -991,7 +991,7 @@ macro_rules! allocations {
     reason = "the memory of each reference is handed out once"
 )]
 impl Arena {
-    #[inline(always)]
+    #[inline]
     pub(super) fn chunks(&self) -> &Chunks {
         &self.chunks
     }
@@ -1002,7 +1002,7 @@ impl Arena {
 /// Allocations from a scope live for `'s`. These methods are the same as those of [`Arena`], and
 /// their examples use an arena; [`Arena::as_scope`] and [`Arena::scope`] create scopes.
 impl<'s> Scope<'s, '_> {
-    #[inline(always)]
+    #[inline]
     pub(super) fn chunks(&self) -> &'s Chunks {
         &self.arena.chunks
     }
@@ -1012,7 +1012,7 @@ impl<'s> Scope<'s, '_> {
 
 /// The slice of `N` values as an array. Where it is inlined, the compiler knows that the lengths
 /// are equal.
-#[inline(always)]
+#[inline]
 fn sized<T, const N: usize>(values: &mut [T]) -> &mut [T; N] {
     values.try_into().expect("a slice of N values")
 }

@@ -47,7 +47,7 @@ impl<T: ?Sized> Unpin for ArenaBox<'_, T> {}
 
 impl<'a, T: ?Sized> ArenaBox<'a, T> {
     /// The owner of a value that was placed.
-    #[inline(always)]
+    #[inline]
     pub(super) fn of(placed: Placed<'a, T>) -> Self {
         ArenaBox {
             value: placed.into_pointer(),
@@ -83,7 +83,7 @@ impl<'a, T: ?Sized, U: ?Sized> Unsize<U> for ArenaBox<'a, T> {
     type Value = T;
     type Output = ArenaBox<'a, U>;
 
-    #[inline(always)]
+    #[inline]
     fn unsize(self, coercion: Coercion<T, U>) -> ArenaBox<'a, U> {
         let value = self.value;
         core::mem::forget(self);
@@ -115,7 +115,7 @@ impl<T> ArenaBox<'_, T> {
 impl<T: ?Sized> Deref for ArenaBox<'_, T> {
     type Target = T;
 
-    #[inline(always)]
+    #[inline]
     fn deref(&self) -> &T {
         // SAFETY: the box owns the value, and is borrowed.
         unsafe { self.value.as_ref() }
@@ -123,7 +123,7 @@ impl<T: ?Sized> Deref for ArenaBox<'_, T> {
 }
 
 impl<T: ?Sized> DerefMut for ArenaBox<'_, T> {
-    #[inline(always)]
+    #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: the box owns the value, and is borrowed exclusively.
         unsafe { self.value.as_mut() }

@@ -193,7 +193,7 @@ impl Chunks {
 
     /// Notes that the method has taken memory while user code runs: from here on that code must not
     /// rewind to its earlier checkpoints.
-    #[inline(always)]
+    #[inline]
     pub(super) fn goes_on(&self) {
         #[cfg(debug_assertions)]
         {
@@ -597,7 +597,7 @@ impl Chunks {
     }
 
     /// Number of bytes left in the current chunk.
-    #[inline(always)]
+    #[inline]
     pub(super) fn remaining(&self) -> usize {
         // This does not wrap (`ends-in-chunk`).
         self.high.get().addr().get() - self.low.get().addr().get()
@@ -919,7 +919,7 @@ impl Chunk {
 
 /// A size rounded up to a multiple of [`STEP`]. `next_multiple_of` tests for a remainder first: two
 /// more instructions.
-#[inline(always)]
+#[inline]
 const fn stepped(size: usize) -> usize {
     // Sizes are `isize::MAX` at most.
     (size + (STEP - 1)) & !(STEP - 1)
@@ -1016,7 +1016,7 @@ impl Refusal for Explains {
 }
 
 /// The value of a function that [`Fails`].
-#[inline(always)]
+#[inline]
 pub(super) fn done<T>(result: Result<T, Infallible>) -> T {
     match result {
         Ok(value) => value,

@@ -100,7 +100,7 @@ impl<R: References> ByteArena<R> {
         Ok(ByteArena { core })
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn core(&self) -> &ArenaCore<R> {
         // SAFETY: it is valid until this is dropped (`core-stays`).
         unsafe { self.core.as_ref() }

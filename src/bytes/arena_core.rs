@@ -198,7 +198,7 @@ impl<R: References> ArenaCore<R> {
         Ok(core)
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn directory(&self) -> &HeaderDirectory<R> {
         &self.directory
     }
@@ -214,7 +214,7 @@ impl<R: References> ArenaCore<R> {
     }
 
     /// Like [`tallies`](Self::tallies), for the core of a buffer that is not free.
-    #[inline(always)]
+    #[inline]
     pub(super) fn tallies_of(header: &Header<R>) -> &Tallies {
         // SAFETY: a header that is not free keeps its core; no more than the address of this field
         // is made, which any thread may read.
@@ -512,12 +512,12 @@ impl<R: References> Class<R> {
     }
 
     /// Bytes of a buffer.
-    #[inline(always)]
+    #[inline]
     pub(super) fn size(&self) -> usize {
         self.size as usize
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn core(&self) -> NonNull<ArenaCore<R>> {
         self.core
     }
@@ -702,7 +702,7 @@ impl<R: References> Class<R> {
     }
 
     /// Whether the arena was dropped.
-    #[inline(always)]
+    #[inline]
     pub(super) fn is_closed(&self) -> bool {
         self.closed.get()
     }
@@ -1064,7 +1064,7 @@ pub(super) struct Part<R: References> {
 }
 
 impl<R: References> Clone for Part<R> {
-    #[inline(always)]
+    #[inline]
     fn clone(&self) -> Self {
         *self
     }
@@ -1088,12 +1088,12 @@ impl<R: References> Header<R> {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn counts(&self) -> &R {
         &self.counts
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn number(&self) -> u32 {
         self.number.get()
     }
@@ -1119,24 +1119,24 @@ impl<R: References> Header<R> {
         self.is_initialised.set(false);
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn class_pointer(&self) -> NonNull<Class<R>> {
         self.class
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn class(&self) -> &Class<R> {
         // SAFETY: the class is valid as long as the headers of its chunks.
         unsafe { self.class.as_ref() }
     }
 
     /// How many bytes are initialised, on one thread.
-    #[inline(always)]
+    #[inline]
     pub(super) fn filled(&self) -> usize {
         self.filled.get() as usize
     }
@@ -1164,14 +1164,14 @@ impl<R: References> Header<R> {
     }
 
     /// Makes the header free; its class puts it in the hand.
-    #[inline(always)]
+    #[inline]
     pub(super) fn set_free(&self) {
         debug_assert!(!self.is_free());
         self.filled.set(FREE);
     }
 
     /// Makes a mutable header shared, with one reference.
-    #[inline(always)]
+    #[inline]
     pub(super) fn share(&self, filled: u32) {
         debug_assert!(self.counts.is_unique());
         if !R::ATOMIC {
@@ -1180,7 +1180,7 @@ impl<R: References> Header<R> {
     }
 
     /// Makes a shared header with one reference mutable.
-    #[inline(always)]
+    #[inline]
     pub(super) fn unshare(&self) {
         debug_assert!(self.counts.is_unique());
         self.counts.make_stale();
@@ -1191,7 +1191,7 @@ impl<R: References> Header<R> {
     /// # Safety
     ///
     /// While the result is used the link does not change (`no-cycle`).
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn next(&self) -> &Option<Part<R>> {
         // SAFETY: the link does not change while the result is used (precondition, `no-cycle`).
         unsafe { &*self.next.get() }

@@ -74,7 +74,7 @@ impl<R: References> BufMut<R> {
         BufMut { header, bytes }
     }
 
-    #[inline(always)]
+    #[inline]
     fn header(&self) -> &Header<R> {
         self.header.header()
     }
@@ -85,7 +85,7 @@ impl<R: References> BufMut<R> {
     /// # let arena = flatslab::bytes::ByteArena::new();
     /// assert_eq!(arena.alloc(900).len(), 0);
     /// ```
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
         self.bytes.len()
@@ -97,7 +97,7 @@ impl<R: References> BufMut<R> {
     /// # let arena = flatslab::bytes::ByteArena::new();
     /// assert!(arena.alloc(900).is_empty());
     /// ```
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.len() == 0
@@ -109,7 +109,7 @@ impl<R: References> BufMut<R> {
     /// # let arena = flatslab::bytes::ByteArena::new();
     /// assert_eq!(arena.alloc(900).capacity(), 900);
     /// ```
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.bytes.capacity()
@@ -121,7 +121,7 @@ impl<R: References> BufMut<R> {
     /// # let arena = flatslab::bytes::ByteArena::new();
     /// assert_eq!(arena.alloc_zeroed(900).remaining(), 0);
     /// ```
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn remaining(&self) -> usize {
         self.bytes.remaining()
@@ -262,7 +262,7 @@ impl<R: References> BufMut<R> {
 
     /// Bytes of the buffer before this part of it, all of which are initialised; see
     /// [`new`](Self::new).
-    #[inline(always)]
+    #[inline]
     fn before(&self) -> usize {
         self.bytes.start().addr().get() - self.header().start().addr().get()
     }
@@ -337,14 +337,14 @@ impl<R: References> Drop for BufMut<R> {
 impl<R: References> Deref for BufMut<R> {
     type Target = [u8];
 
-    #[inline(always)]
+    #[inline]
     fn deref(&self) -> &[u8] {
         self.bytes.as_slice()
     }
 }
 
 impl<R: References> DerefMut for BufMut<R> {
-    #[inline(always)]
+    #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
         self.bytes.as_mut_slice()
     }
@@ -497,14 +497,14 @@ impl<R: References> Buf<R> {
     }
 
     /// A link as the buffer that it refers to.
-    #[inline(always)]
+    #[inline]
     pub(super) fn of_link(link: &Option<Part<R>>) -> &Option<Self> {
         // SAFETY: `Buf` is transparent, and the reference that a link holds is borrowed as long.
         unsafe { &*core::ptr::from_ref(link).cast() }
     }
 
     /// Like [`of_link`](Self::of_link), mutably.
-    #[inline(always)]
+    #[inline]
     pub(super) fn of_link_mut(link: &mut Option<Part<R>>) -> &mut Option<Self> {
         // SAFETY: `Buf` is transparent, and the reference that a link holds is borrowed
         // exclusively as long.
@@ -512,19 +512,19 @@ impl<R: References> Buf<R> {
     }
 
     /// The part, whose reference this no longer counts.
-    #[inline(always)]
+    #[inline]
     pub(super) fn into_part(self) -> Part<R> {
         ManuallyDrop::new(self).0
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn header(&self) -> &Header<R> {
         // SAFETY: the header is shared (`header-state`), so its core and chunk stay (`core-stays`).
         unsafe { self.0.header.as_ref() }
     }
 
     /// The offset in its buffer.
-    #[inline(always)]
+    #[inline]
     pub(super) fn offset(&self) -> usize {
         self.0.start.addr() - self.header().start().addr().get()
     }
@@ -539,7 +539,7 @@ impl<R: References> Buf<R> {
     /// # let arena = flatslab::bytes::ByteArena::new();
     /// assert_eq!(arena.copy(b"hello").len(), 5);
     /// ```
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len
@@ -551,7 +551,7 @@ impl<R: References> Buf<R> {
     /// # let arena = flatslab::bytes::ByteArena::new();
     /// assert!(arena.copy(b"").is_empty());
     /// ```
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.len == 0
@@ -700,7 +700,7 @@ impl<R: References> Buf<R> {
     }
 
     /// Whether its buffer is from this class.
-    #[inline(always)]
+    #[inline]
     pub(super) fn is_of(&self, class: NonNull<Class<R>>) -> bool {
         self.header().class_pointer() == class
     }
@@ -819,7 +819,7 @@ impl<R: References> Drop for Buf<R> {
 impl<R: References> Deref for Buf<R> {
     type Target = [u8];
 
-    #[inline(always)]
+    #[inline]
     fn deref(&self) -> &[u8] {
         // SAFETY: the `len` bytes are filled, and no one writes to them (`bytes-filled`).
         unsafe { core::slice::from_raw_parts(self.0.start, self.0.len) }

@@ -112,7 +112,7 @@ impl<R: References> Buf<R> {
     }
 
     /// The next buffer of the chain.
-    #[inline(always)]
+    #[inline]
     pub(super) fn link_ref(&self) -> Option<&Self> {
         // SAFETY: to change the link takes the buffer's one reference, borrowed exclusively;
         // this one is borrowed as long as the result.

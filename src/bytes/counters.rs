@@ -7,7 +7,7 @@ use core::cell::Cell;
 pub(super) struct Counter(Cell<u64>);
 
 impl Counter {
-    #[inline(always)]
+    #[inline]
     pub(super) fn add(&self) {
         self.0.set(self.0.get().wrapping_add(1));
     }

@@ -103,19 +103,19 @@ impl<R: References> OfClass<R> {
     ///
     /// `kept-in-use` and `sole-owner` hold, and the caller does not use the header otherwise. It is
     /// from this class.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn new(header: NonNull<Header<R>>, class: NonNull<Class<R>>) -> Self {
         let header = Unreferenced(InUse(header));
         OfClass { header, class }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn header(&self) -> &Header<R> {
         &self.header.0
     }
 
     /// The header, which is the caller's.
-    #[inline(always)]
+    #[inline]
     pub(super) fn pointer(&self) -> NonNull<Header<R>> {
         self.header.0.0
     }
@@ -152,7 +152,7 @@ impl<R: References> Reference<R> {
     ///
     /// `held-reference` holds. The caller gives up the reference, and does not use the header any
     /// more.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn new(header: NonNull<Header<R>>) -> Self {
         Reference(InUse(header))
     }
@@ -199,7 +199,7 @@ impl<R: References> Counted<R> {
     /// # Safety
     ///
     /// `counted-once` holds, and the caller does not use the core otherwise.
-    #[inline(always)]
+    #[inline]
     unsafe fn new(core: NonNull<ArenaCore<R>>) -> Self {
         Counted(core)
     }

@@ -330,6 +330,13 @@ impl Buf {
     }
 }
 
+/// A call, so that the constant is not loaded on the way of the bytes that are in range.
+#[cold]
+#[inline(never)]
+fn out_of_range() -> LocError {
+    LocError::Range
+}
+
 impl ByteArena {
     /// Returns another reference to the bytes at a position. O(1).
     ///
@@ -396,7 +403,7 @@ impl ByteArena {
             // No position's serial is 0.
             if at.counts().serial() == loc.serial() {
                 if loc.start() + loc.len() > at.filled() {
-                    return Err(LocError::Range);
+                    return Err(out_of_range());
                 }
                 // SAFETY: the header is shared, because it has a serial (`serial-once`); these bytes
                 // are filled.

@@ -49,7 +49,7 @@ impl Number {
         Number([low, middle, high])
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn get(self) -> u32 {
         let Number([low, middle, high]) = self;
         u32::from_le_bytes([low, middle, high, 0])
@@ -97,7 +97,7 @@ impl<H> Page<H> {
 }
 
 impl<H> Clone for Page<H> {
-    #[inline(always)]
+    #[inline]
     fn clone(&self) -> Self {
         *self
     }
@@ -116,7 +116,7 @@ struct Bank<C> {
 }
 
 impl<C> Clone for Bank<C> {
-    #[inline(always)]
+    #[inline]
     fn clone(&self) -> Self {
         *self
     }

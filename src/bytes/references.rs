@@ -150,12 +150,12 @@ impl References for Local {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn start(&self) {
         debug_assert!(self.is_unique());
     }
 
-    #[inline(always)]
+    #[inline]
     fn is_unique(&self) -> bool {
         self.others.get() == 0
     }
@@ -184,7 +184,7 @@ impl References for Local {
         others < 0
     }
 
-    #[inline(always)]
+    #[inline]
     fn is_over(&self) -> bool {
         if self.others.get() != -1 {
             self.saturate();
@@ -194,12 +194,12 @@ impl References for Local {
         true
     }
 
-    #[inline(always)]
+    #[inline]
     fn make_stale(&self) {
         self.serial.set(0);
     }
 
-    #[inline(always)]
+    #[inline]
     fn link(&self) -> Word {
         Word::of_narrow(self.others.take() as u32)
     }
@@ -242,7 +242,7 @@ impl Local {
         self.others.set(SATURATED);
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn serial(&self) -> u64 {
         self.serial.get()
     }
@@ -313,14 +313,14 @@ impl References for Atomic {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn start(&self) {
         // Relaxed: the caller alone has it, and the thread that gets it from the caller finds this.
         self.count.store(1, Ordering::Relaxed);
         self.link.store(0, Ordering::Relaxed);
     }
 
-    #[inline(always)]
+    #[inline]
     fn is_unique(&self) -> bool {
         // Acquire: pairs with the release in `subtract`; what others read happens before the
         // caller writes.
@@ -367,21 +367,21 @@ impl References for Atomic {
         true
     }
 
-    #[inline(always)]
+    #[inline]
     fn is_over(&self) -> bool {
         true
     }
 
-    #[inline(always)]
+    #[inline]
     fn make_stale(&self) {}
 
-    #[inline(always)]
+    #[inline]
     fn link(&self) -> Word {
         // Relaxed: the acquire of the stack orders it.
         Word::of_narrow(self.link.load(Ordering::Relaxed))
     }
 
-    #[inline(always)]
+    #[inline]
     fn set_link(&self, below: Word) {
         // Relaxed: the release of the push orders it.
         self.link.store(below.narrow(), Ordering::Relaxed);

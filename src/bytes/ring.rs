@@ -252,7 +252,7 @@ impl<R: References> Ring<R> {
 
     /// Describes the last `count` entries that were overwritten, the first of which had `len`
     /// bytes.
-    #[inline(always)]
+    #[inline]
     fn evicted_last(&self, len: usize, count: usize) -> Evicted {
         Evicted {
             sequence: self.entries.first() - count as u64,
@@ -747,7 +747,7 @@ impl<T> Entries<T> {
     }
 
     /// The place of the value with this number.
-    #[inline(always)]
+    #[inline]
     fn place(&self, number: u64) -> NonNull<T> {
         // SAFETY: at most the mask, so within the array (`entry-places`).
         unsafe {
@@ -797,7 +797,7 @@ impl<T> Entries<T> {
     }
 
     /// The oldest value; O(1).
-    #[inline(always)]
+    #[inline]
     fn front(&self) -> Option<&T> {
         self.get(0)
     }
@@ -825,13 +825,13 @@ impl<T> Entries<T> {
 
     /// The number of the oldest value, or of the next one if the ring is empty: the number of
     /// values that were added and have left.
-    #[inline(always)]
+    #[inline]
     fn first(&self) -> u64 {
         self.first
     }
 
     /// How many values were added.
-    #[inline(always)]
+    #[inline]
     fn next(&self) -> u64 {
         self.next
     }

@@ -56,7 +56,7 @@ pub(super) struct Sizes {
 /// The bucket of a size above [`SMALL`] and up to 2^32: the power of two below it, and the two bits
 /// after the highest. It is below, so that a class whose size is a power of two ends a bucket, and
 /// no bucket has requests of two classes if sizes double.
-#[inline(always)]
+#[inline]
 const fn bucket(size: usize) -> usize {
     let below = (size - 1) as u32;
     let power = 31 ^ below.leading_zeros();
@@ -174,7 +174,7 @@ impl Sizes {
     }
 
     /// The largest request.
-    #[inline(always)]
+    #[inline]
     pub(super) fn largest(&self) -> usize {
         self.largest
     }

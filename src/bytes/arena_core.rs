@@ -81,6 +81,7 @@ use core::ops::Range;
 use core::ptr::NonNull;
 
 use super::RequestError;
+use super::buf::Buf;
 use super::counters::Counters;
 use super::drop::OfClass;
 use super::numbers::{Directory, NO_PAGE, Number, Serials};
@@ -1042,7 +1043,7 @@ pub(super) struct Header<R: References> {
     /// Start of the buffer's bytes.
     start: NonNull<u8>,
     class: NonNull<Class<R>>,
-    next: UnsafeCell<Option<Part<R>>>,
+    next: UnsafeCell<Option<Buf<R>>>,
 }
 
 #[cfg(all(target_pointer_width = "64", not(all(test, loom))))]
@@ -1192,7 +1193,7 @@ impl<R: References> Header<R> {
     ///
     /// While the result is used the link does not change (`no-cycle`).
     #[inline]
-    pub(super) unsafe fn next(&self) -> &Option<Part<R>> {
+    pub(super) unsafe fn next(&self) -> &Option<Buf<R>> {
         // SAFETY: the link does not change while the result is used (precondition, `no-cycle`).
         unsafe { &*self.next.get() }
     }
@@ -1208,7 +1209,7 @@ impl<R: References> Header<R> {
         clippy::mut_from_ref,
         reason = "the caller borrows a handle exclusively"
     )]
-    pub(super) unsafe fn next_mut(&self) -> &mut Option<Part<R>> {
+    pub(super) unsafe fn next_mut(&self) -> &mut Option<Buf<R>> {
         // SAFETY: no one else has the link (precondition).
         unsafe { &mut *self.next.get() }
     }

@@ -496,19 +496,11 @@ impl<R: References> Buf<R> {
         }
     }
 
-    /// A link as the buffer that it refers to.
+    /// The reference, which the caller gives up.
     #[inline]
-    pub(super) fn of_link(link: &Option<Part<R>>) -> &Option<Self> {
-        // SAFETY: `Buf` is transparent, and the reference that a link holds is borrowed as long.
-        unsafe { &*core::ptr::from_ref(link).cast() }
-    }
-
-    /// Like [`of_link`](Self::of_link), mutably.
-    #[inline]
-    pub(super) fn of_link_mut(link: &mut Option<Part<R>>) -> &mut Option<Self> {
-        // SAFETY: `Buf` is transparent, and the reference that a link holds is borrowed
-        // exclusively as long.
-        unsafe { &mut *core::ptr::from_mut(link).cast() }
+    pub(super) fn into_reference(self) -> Reference<R> {
+        // SAFETY: this reference, which is not used any more.
+        unsafe { Reference::new(self.into_part().header) }
     }
 
     /// The part, whose reference this no longer counts.
@@ -776,9 +768,7 @@ impl<R: References> Buf<R> {
     #[inline]
     #[doc(alias("free", "decref"))]
     pub fn release(self) -> bool {
-        let this = ManuallyDrop::new(self);
-        // SAFETY: gives up this reference, which is not used any more.
-        ArenaCore::drop_ref(unsafe { Reference::new(this.0.header) })
+        ArenaCore::drop_ref(self.into_reference())
     }
 }
 

@@ -116,7 +116,7 @@ impl<R: References> Buf<R> {
     pub(super) fn link_ref(&self) -> Option<&Self> {
         // SAFETY: to change the link takes the buffer's one reference, borrowed exclusively;
         // this one is borrowed as long as the result.
-        Self::of_link(unsafe { self.header().next() }).as_ref()
+        unsafe { self.header().next() }.as_ref()
     }
 
     /// Borrows the next buffer of the chain mutably, to replace it or to link it to others. O(1).
@@ -211,7 +211,7 @@ impl<R: References> Buf<R> {
         }
         // SAFETY: this is the one reference, borrowed as long as the result; no position resolves
         // to another.
-        Ok(Self::of_link_mut(unsafe { header.next_mut() }))
+        Ok(unsafe { header.next_mut() })
     }
 
     /// Iterates over the parts of a chain: the bytes of this buffer and of each that follows.

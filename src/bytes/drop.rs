@@ -33,7 +33,8 @@ use core::cell::Cell;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use super::arena_core::{ArenaCore, Class, Header, Part};
+use super::arena_core::{ArenaCore, Class, Header};
+use super::buf::Buf;
 use super::references::References;
 use crate::raw::atomic::Ordering;
 use crate::raw::packed::{Packing, Word};
@@ -85,7 +86,7 @@ impl<R: References> Unreferenced<R> {
     }
 
     #[inline]
-    fn link(&mut self) -> &mut Option<Part<R>> {
+    fn link(&mut self) -> &mut Option<Buf<R>> {
         // SAFETY: no one else has the header, and no one borrows its link (`sole-owner`).
         unsafe { self.0.next_mut() }
     }
@@ -94,7 +95,7 @@ impl<R: References> Unreferenced<R> {
     fn take_link(&mut self) -> Option<Reference<R>> {
         let next = self.link().take()?;
         ArenaCore::count_links(&self.0, -1);
-        Some(Reference(InUse(next.header)))
+        Some(next.into_reference())
     }
 }
 

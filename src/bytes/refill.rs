@@ -454,13 +454,13 @@ impl<R: References> ArenaCore<R> {
     /// made](Self::make_room).
     fn adopt(&self, class: &Class<R>, blocks: Blocks) {
         self.count_bytes(blocks.bytes() as isize);
-        let chunk = blocks.into_chunk(class);
-        // SAFETY: the chunk was just made, and is on no list.
+        let (record, place) = blocks.into_record(class);
+        self.directory().promise(record.capacity);
+        class.add(record.buffers());
+        // SAFETY: the block begins with room for the record (`chunk-blocks`), which is on no list.
         unsafe {
-            let it = chunk.as_ref();
-            self.directory().promise(it.capacity);
-            class.add(it.buffers());
-            it.link(chunk);
+            place.write(record);
+            place.as_ref().link(place);
         }
     }
 
@@ -828,17 +828,15 @@ impl Blocks {
         self.data.layout().size() + self.headers.layout().size()
     }
 
-    /// Makes a chunk of them, which has room for a buffer; none of its headers are made yet.
-    fn into_chunk<R: References>(self, class: &Class<R>) -> NonNull<Chunk<R>> {
+    /// The record of a chunk of them, which has room for a buffer, and its place; none of the
+    /// headers are made yet.
+    fn into_record<R: References>(self, class: &Class<R>) -> (Chunk<R>, NonNull<Chunk<R>>) {
         let bytes = self.data.layout().size();
         let headers = self.headers.layout().size() - size_of::<Chunk<R>>();
         let capacity = (headers / size_of::<Header<R>>()) as u32;
         let data = self.data.leak_start();
         let record = Chunk::new(class, data, bytes, capacity);
-        let chunk = self.headers.leak_start().cast::<Chunk<R>>();
-        // SAFETY: the block begins with room for the record (`chunk-blocks`).
-        unsafe { chunk.write(record) };
-        chunk
+        (record, self.headers.leak_start().cast())
     }
 }
 

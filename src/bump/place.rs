@@ -153,7 +153,7 @@ pub(super) fn put<T, F: Refusal>(
 #[track_caller]
 fn room<T, F: Refusal>(chunks: &Chunks) -> Result<Room<'_, T>, F::Error> {
     let place = room_for::<F>(chunks, const { Layout::new::<T>() })?;
-    // SAFETY: just taken.
+    // SAFETY: taken with the layout of a `T`, and not handed out yet (`room-owned`).
     Ok(unsafe { Room::new(place) })
 }
 
@@ -162,7 +162,7 @@ fn room<T, F: Refusal>(chunks: &Chunks) -> Result<Room<'_, T>, F::Error> {
 #[track_caller]
 fn room_elsewhere<T, F: Refusal>(chunks: &Chunks, end: End) -> Result<Room<'_, T>, F::Error> {
     let place = chunks.take_elsewhere::<F>(end, const { Layout::new::<T>() })?;
-    // SAFETY: just taken.
+    // SAFETY: taken with the layout of a `T`, and not handed out yet (`room-owned`).
     Ok(unsafe { Room::new(place) })
 }
 

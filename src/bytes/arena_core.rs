@@ -808,7 +808,8 @@ impl<R: References> Class<R> {
 
 pub(super) type ChunkLink<R> = Option<NonNull<Chunk<R>>>;
 
-/// A chunk that was on a list, and what it was read to have: a reference might outlive the chunk.
+/// A chunk that was on a list, with a copy of what callers ask for: a reference could outlive the
+/// chunk.
 pub(super) struct Listed<R: References> {
     pub(super) chunk: NonNull<Chunk<R>>,
     /// Bytes of both blocks.

@@ -473,7 +473,8 @@ impl<R: References> Buf<R> {
     /// The header is mutable, and has no other owner; its buffer has room for these bytes.
     #[inline(always)]
     pub(super) unsafe fn filled(header: NonNull<Header<R>>, bytes: &[u8]) -> Self {
-        // SAFETY: there is room (precondition).
+        // SAFETY: no one else has the header, whose buffer has room for the bytes (precondition); it is
+        // shared below.
         let buf = unsafe { Self::of_bytes(header, bytes) };
         buf.header().share(bytes.len() as u32);
         buf
@@ -499,7 +500,7 @@ impl<R: References> Buf<R> {
     /// The reference, which the caller gives up.
     #[inline]
     pub(super) fn into_reference(self) -> Reference<R> {
-        // SAFETY: this reference, which is not used any more.
+        // SAFETY: this has a reference of the header, and gives it up (`held-reference`).
         unsafe { Reference::new(self.into_part().header) }
     }
 

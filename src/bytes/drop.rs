@@ -644,7 +644,7 @@ impl<R: References> ArenaCore<R> {
             }
             // SAFETY: `close` has closed these returns; each class settles its own once.
             if unsafe { Returns::settle(NonNull::from(&class.returns), class.in_use()) } {
-                // SAFETY: the class, which is counted once.
+                // SAFETY: `remaining` counts the class until it is settled (`closed-remaining`).
                 unsafe { Counted::new(call.0) }.subtract();
             }
         }

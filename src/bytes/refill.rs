@@ -723,7 +723,7 @@ struct Way<'c, R: References> {
     core: &'c ArenaCore<R>,
     class: &'c Class<R>,
     plan: ChunkPlan,
-    /// The chunk that it may not free. It is compared, and not used.
+    /// The chunk that it may not free. It is compared, and not looked at.
     kept: Option<Listed<R>>,
 }
 

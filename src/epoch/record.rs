@@ -546,10 +546,10 @@ impl Plan {
 /// `row` is valid for writes of so many cells, and aligned.
 unsafe fn write_row<V: Copy>(row: NonNull<Cell<V>>, value: V, len: u32) -> NonNull<Cell<V>> {
     for index in 0..len as usize {
-        // SAFETY: one of the row (precondition).
+        // SAFETY: a place of the row, which is valid for writes (precondition).
         unsafe { row.add(index).write(Cell::new(value)) };
     }
-    // SAFETY: the end of the row (precondition).
+    // SAFETY: the end of the row, in the same block (precondition).
     unsafe { row.add(len as usize) }
 }
 

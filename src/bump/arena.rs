@@ -30,7 +30,7 @@ impl Default for Arena {
 }
 
 /// Panics or aborts on an error.
-#[inline(always)]
+#[inline]
 #[track_caller]
 fn or_fail<T>(result: Result<T, AllocError>) -> T {
     match result {

@@ -207,7 +207,7 @@ impl Chunks {
     /// # Errors
     ///
     /// If the source refuses or the limit is reached: what `F` makes of that.
-    #[inline(always)]
+    #[inline]
     #[track_caller]
     pub(super) fn take_low<F: Refusal>(&self, layout: Layout) -> Result<NonNull<u8>, F::Error> {
         match self.take_low_here(layout) {
@@ -217,7 +217,7 @@ impl Chunks {
     }
 
     /// Takes it from the current chunk.
-    #[inline(always)]
+    #[inline]
     fn take_low_here(&self, layout: Layout) -> Option<NonNull<u8>> {
         let place = self.find_low(layout)?;
         // SAFETY: `find_low` found so many bytes there, and nothing was taken since
@@ -252,7 +252,7 @@ impl Chunks {
     ///
     /// `place` was found at the low end with a layout of this size, and neither end has moved
     /// since.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn commit_low(&self, place: NonNull<u8>, size: usize) {
         // SAFETY: the chunk has that many bytes from there on (precondition).
         self.low.set(unsafe { place.add(stepped(size)) });
@@ -280,7 +280,7 @@ impl Chunks {
     /// # Safety
     ///
     /// [`find`](Self::find) returned `place`, and neither end has moved since.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn commit(&self, place: NonNull<u8>) {
         self.high.set(place);
     }

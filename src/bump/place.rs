@@ -55,7 +55,7 @@ impl<'a, T: ?Sized> Placed<'a, T> {
     /// # Safety
     ///
     /// `handed-out-once` holds.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn new(value: NonNull<T>) -> Self {
         Placed(value, PhantomData)
     }
@@ -83,13 +83,13 @@ impl<'a, T> Room<'a, T> {
     /// # Safety
     ///
     /// `room-owned` holds.
-    #[inline(always)]
+    #[inline]
     unsafe fn new(place: NonNull<u8>) -> Self {
         Room(place.cast(), PhantomData)
     }
 
     /// Moves a value there.
-    #[inline(always)]
+    #[inline]
     fn fill(self, value: T) -> Placed<'a, T> {
         // SAFETY: for a `T`, and no one else's (`room-owned`).
         unsafe {
@@ -196,7 +196,7 @@ fn put_elsewhere<T, F: Refusal>(
 /// # Errors
 ///
 /// If there is no room.
-#[inline(always)]
+#[inline]
 #[track_caller]
 pub(super) fn rooms<T, F: Refusal>(chunks: &Chunks, len: usize) -> Result<NonNull<T>, F::Error> {
     let Ok(layout) = Layout::array::<T>(len) else {
@@ -323,7 +323,7 @@ pub(super) fn try_fill<T, E, F: Refusal>(
 /// # Errors
 ///
 /// If there is no room.
-#[inline(always)]
+#[inline]
 #[track_caller]
 pub(super) fn fill<T, F: Refusal>(
     chunks: &Chunks,
@@ -389,7 +389,7 @@ pub(super) fn copy<'a, T: Copy, F: Refusal>(
 /// # Errors
 ///
 /// If there is no room.
-#[inline(always)]
+#[inline]
 #[track_caller]
 pub(super) fn copy_str<'a, F: Refusal>(
     chunks: &'a Chunks,
@@ -427,7 +427,7 @@ pub(super) fn take<'a, T, F: Refusal>(
 /// # Errors
 ///
 /// If there is no room.
-#[inline(always)]
+#[inline]
 #[track_caller]
 pub(super) fn room_for<F: Refusal>(
     chunks: &Chunks,

@@ -72,7 +72,7 @@ impl ByteArena {
 }
 
 /// Returns the buffer. If there is none, panics or aborts as all methods of the family do.
-#[inline(always)]
+#[inline]
 #[track_caller]
 fn or_fail<B>(result: Result<B, RequestError>) -> B {
     match result {

@@ -1157,7 +1157,7 @@ impl<R: References> Header<R> {
 
     /// Makes a free header shared, with one reference: [`take`](Self::take) and
     /// [`share`](Self::share) in one store.
-    #[inline(always)]
+    #[inline]
     pub(super) fn take_shared(&self, filled: u32) {
         debug_assert!(self.is_free());
         // If other threads count, it only says that the header is not free.

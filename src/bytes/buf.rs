@@ -62,7 +62,7 @@ impl<R: References> BufMut<R> {
     ///
     /// The header is mutable. Its buffer has `capacity` bytes from `start` on; the first `len` of
     /// them, and all before `start`, are initialised.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn new(
         header: OfClass<R>,
         start: NonNull<u8>,
@@ -460,7 +460,7 @@ impl<R: References> Buf<R> {
     ///
     /// The header is shared, and one of its references becomes this one. `len` bytes from
     /// `start` on are filled.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn new(header: NonNull<Header<R>>, start: NonNull<u8>, len: usize) -> Self {
         let start = start.as_ptr();
         Buf(Part { start, len, header })
@@ -700,7 +700,7 @@ impl<R: References> Buf<R> {
 
     /// Whether the buffer has only this reference and no link, so that other bytes may take its
     /// place.
-    #[inline(always)]
+    #[inline]
     pub(super) fn may_be_overwritten(&self) -> bool {
         self.is_unique() && self.link_ref().is_none()
     }

@@ -262,7 +262,7 @@ impl<R: References> ArenaCore<R> {
     }
 
     /// Frees a header that was shared, unless its count is saturated, and returns whether it did.
-    #[inline(always)]
+    #[inline]
     fn end(header: Ended<R>) -> bool {
         match header.unreferenced() {
             Some(header) => {
@@ -341,7 +341,7 @@ impl<R: References> ArenaCore<R> {
     }
 
     /// Frees a header without a link, or returns it to the thread that frees it.
-    #[inline(always)]
+    #[inline]
     fn give_back(header: OfClass<R>) {
         if R::ATOMIC {
             Self::give_back_to_owner(header);

@@ -166,7 +166,7 @@ impl References for Local {
         Some(others + 1).filter(|&count| count < 1 << 31)
     }
 
-    #[inline(always)]
+    #[inline]
     fn add(&self) {
         let others = self.others.get().wrapping_add(1);
         // Stored before it is tested, so that both are one instruction.
@@ -176,7 +176,7 @@ impl References for Local {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn subtract(&self) -> bool {
         let others = self.others.get().wrapping_sub(1);
         // Stored before it is tested, so that both are one instruction.
@@ -333,7 +333,7 @@ impl References for Atomic {
         (count < MOST).then_some(count as usize)
     }
 
-    #[inline(always)]
+    #[inline]
     fn add(&self) {
         // Relaxed: the caller's own reference keeps the count above 0, and another thread gets the
         // new reference from the caller.
@@ -446,7 +446,7 @@ impl fmt::Debug for Atomic {
 pub(super) struct Tally(#[cfg(feature = "stats")] Count);
 
 impl Tally {
-    #[inline(always)]
+    #[inline]
     #[cfg_attr(
         not(feature = "stats"),
         expect(clippy::unused_self, reason = "counts nothing")

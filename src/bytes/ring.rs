@@ -334,7 +334,7 @@ impl<R: References> Ring<R> {
     /// assert!(ring.pop().is_none());
     /// # Ok::<(), RequestError>(())
     /// ```
-    #[inline(always)]
+    #[inline]
     pub fn pop(&mut self) -> Option<Buf<R>> {
         self.entries.pop()
     }
@@ -785,7 +785,7 @@ impl<T> Entries<T> {
     }
 
     /// Takes the oldest value; O(1).
-    #[inline(always)]
+    #[inline]
     fn pop(&mut self) -> Option<T> {
         if self.is_empty() {
             return None;

@@ -479,12 +479,7 @@ impl<T> Drop for ArenaVec<'_, '_, T> {
     fn drop(&mut self) {
         // First the values: their destructors may allocate.
         self.clear();
-        let bytes = self.capacity * size_of::<T>();
-        if bytes > 0 {
-            // SAFETY: taken with that size (`vec-room`); the vector has no values and is not used
-            // any more.
-            unsafe { self.chunks.take_back(self.start.cast(), bytes) };
-        }
+        let _ = self.resize(0);
     }
 }
 

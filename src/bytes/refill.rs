@@ -111,11 +111,11 @@ impl<R: References> ArenaCore<R> {
                 unsafe { touch(header.as_ref().start(), 0, class.size()) };
             }
         }
-        self.make_banked_of(class, usize::MAX, count, touched);
+        self.make_banked(class, usize::MAX, count, touched);
         while class.free() < count {
             self.add_chunk(class)?;
             // It is the first on its list, unless the allocator has used it.
-            self.make_banked_of(class, 1, count, touched);
+            self.make_banked(class, 1, count, touched);
         }
         if class.depth() == 0 {
             self.refill(class);
@@ -277,49 +277,28 @@ impl<R: References> ArenaCore<R> {
 
     /// Makes headers of a class, and banks them, until `count` are free: those of the first
     /// `chunks` chunks of each list that has chunks whose headers are not all made.
-    fn make_banked_of(&self, class: &Class<R>, chunks: usize, count: usize, touched: bool) {
+    fn make_banked(&self, class: &Class<R>, chunks: usize, count: usize, touched: bool) {
         for state in [State::Fresh, State::Idle] {
-            let mut next = class.list(state).get();
-            for _ in 0..chunks {
+            for Listed { chunk, .. } in Chunk::list(class, state).take(chunks) {
                 let missing = count.saturating_sub(class.free());
-                let Some(chunk) = next.filter(|_| missing > 0) else {
+                if missing == 0 {
                     break;
-                };
+                }
                 #[cfg(all(test, not(loom)))]
                 super::tests::step();
-                // SAFETY: on a list, so it is valid (`chunk-listed`). It is asked for the next one
-                // before it moves to another list.
+                // SAFETY: on a list of the class, so it is valid (`chunk-listed`), as are the
+                // headers that are made (`headers-made`). The next one is known already.
                 unsafe {
-                    next = chunk.as_ref().next();
-                    self.make_banked(class, chunk, missing, touched);
+                    let made = self.make(class, chunk, missing, touched);
+                    class.count_banked(made.len());
+                    let it = chunk.as_ref();
+                    for header in Chunk::headers(chunk, made).rev() {
+                        let (page, bit) = bit(header.as_ref().number());
+                        self.directory().bank(page, bit, &it.top);
+                    }
+                    it.relink(chunk);
                 }
             }
-        }
-    }
-
-    /// Makes the next headers of a chunk of the class, at most `most`, and banks them.
-    ///
-    /// # Safety
-    ///
-    /// The conditions of [`make`](Self::make).
-    unsafe fn make_banked(
-        &self,
-        class: &Class<R>,
-        chunk: NonNull<Chunk<R>>,
-        most: usize,
-        touched: bool,
-    ) {
-        // SAFETY: on a list (precondition), so it is valid (`chunk-listed`), as are these headers
-        // (`headers-made`).
-        unsafe {
-            let made = self.make(class, chunk, most, touched);
-            class.count_banked(made.len());
-            let it = chunk.as_ref();
-            for header in Chunk::headers(chunk, made).rev() {
-                let (page, bit) = bit(header.as_ref().number());
-                self.directory().bank(page, bit, &it.top);
-            }
-            it.relink(chunk);
         }
     }
 

@@ -130,8 +130,7 @@ const CLASSES_OF_SMALL: [u8; SMALL / ALIGN + 1] = {
 /// The smallest class with buffers of at least `bytes` bytes, which are at most 2³⁰.
 pub(super) const fn class_of(bytes: usize) -> usize {
     if bytes <= SMALL {
-        // SAFETY: `bytes` is at most `SMALL` (the condition).
-        unsafe { class_of_small(bytes) }
+        CLASSES_OF_SMALL[bytes.div_ceil(ALIGN)] as usize
     } else {
         computed_class_of(bytes)
     }

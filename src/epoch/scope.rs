@@ -360,7 +360,6 @@ impl Scope<'_, Bytes> {
     /// # Ok::<(), flatslab::epoch::InsertError>(())
     /// ```
     #[cfg_attr(feature = "track", track_caller)]
-    #[expect(clippy::mut_from_ref, reason = "each call gives another buffer")]
     pub fn try_alloc(&self, len: usize) -> Result<&mut [u8], InsertError> {
         self.try_filled(Fill::Zeros(len))
     }
@@ -377,7 +376,6 @@ impl Scope<'_, Bytes> {
     /// bytes.scope(|scope| assert_eq!(scope.try_copy(b"hello").unwrap(), b"hello"));
     /// ```
     #[cfg_attr(feature = "track", track_caller)]
-    #[expect(clippy::mut_from_ref, reason = "each call gives another buffer")]
     pub fn try_copy(&self, bytes: &[u8]) -> Result<&mut [u8], InsertError> {
         self.try_filled(Fill::Copy(bytes))
     }

@@ -368,8 +368,7 @@ impl Chunks {
         asked: usize,
         error: AllocError,
     ) -> Result<NonNull<Chunk>, AllocError> {
-        let bytes = self.list.all_unused().map(List::bytes);
-        let unused: usize = bytes.take(LOOKS).sum();
+        let unused: usize = self.list.all_unused().take(LOOKS).map(|it| it.1).sum();
         let room = (self.max_bytes.get().saturating_add(unused)).checked_sub(self.bytes.get());
         if room.is_none_or(|room| room < needed.size()) {
             return Err(error);
@@ -377,7 +376,7 @@ impl Chunks {
         let mut is_freed = false;
         for _ in 0..LOOKS {
             // The source may use this arena (`sources-alone-run`): from its present list.
-            let mut unused = self.list.all_unused();
+            let mut unused = self.list.all_unused().map(|it| it.0);
             let Some(chunk) = unused.next() else {
                 break;
             };
@@ -622,7 +621,7 @@ impl Chunks {
     /// empty, it is freed only if it is larger than a first chunk usually is.
     pub(super) fn shrink_to_fit(&self) {
         let first = self.list.first.get();
-        let is_large = first.is_some_and(|it| List::bytes(it) > self.first_bytes.get());
+        let is_large = (self.list.iter().next()).is_some_and(|it| it.1 > self.first_bytes.get());
         if is_large && first == self.list.last.get() && self.is_untouched() {
             self.enter(None);
         }
@@ -669,7 +668,7 @@ impl Chunks {
             "rewind was refused: a method of the arena that ran after the checkpoint is still running"
         );
         let last = self.list.last.get();
-        let mut in_use = self.list.iter().scan(false, |ended, chunk| {
+        let mut in_use = self.list.iter().scan(false, |ended, (chunk, _)| {
             let was = *ended;
             *ended |= Some(chunk) == last;
             (!was && last.is_some()).then_some(chunk)
@@ -732,7 +731,7 @@ impl Chunks {
                     "ends-in-chunk: the current chunk"
                 );
                 assert!(
-                    self.list.iter().any(|chunk| chunk == current),
+                    self.list.iter().any(|(chunk, _)| chunk == current),
                     "chunks-linked: linked"
                 );
             }
@@ -740,7 +739,7 @@ impl Chunks {
         let first = List::ends(self.list.first.get());
         let [start, end] = &self.first_ends;
         assert_eq!((start.get(), end.get()), first, "first-ends-kept");
-        let bytes: usize = self.list.iter().map(List::bytes).sum();
+        let bytes: usize = self.list.iter().map(|it| it.1).sum();
         assert_eq!(bytes, self.bytes.get(), "the bytes");
     }
 }
@@ -797,7 +796,8 @@ impl List {
     /// chunks at most.
     fn find_unused(&self, bytes: usize) -> Result<NonNull<Chunk>, Gap> {
         let last = self.last.get();
-        let mut largest = last.map_or(0, Self::bytes);
+        // SAFETY: no chunk of the list is freed (`chunks-linked`).
+        let mut largest = last.map_or(0, |chunk| unsafe { chunk.as_ref() }.layout.size());
         let mut link = self.unused();
         for _ in 0..LOOKS {
             let Some(chunk) = link.get() else {
@@ -847,36 +847,43 @@ impl List {
         }
     }
 
-    fn iter(&self) -> impl Iterator<Item = NonNull<Chunk>> + use<> {
-        Self::iter_from(self.first.get())
+    /// All chunks, with their bytes.
+    fn iter(&self) -> impl Iterator<Item = (NonNull<Chunk>, usize)> + use<> {
+        // SAFETY: no chunk of the list is freed (`chunks-linked`).
+        unsafe { Self::iter_from(self.first.get()) }
     }
 
     /// All chunks that are not in use.
-    fn all_unused(&self) -> impl Iterator<Item = NonNull<Chunk>> + use<> {
-        Self::iter_from(self.unused().get())
-    }
-
-    // The pointers that these functions are passed come from the list (`chunks-linked`).
-
-    fn iter_from(first: Link) -> impl Iterator<Item = NonNull<Chunk>> {
+    fn all_unused(&self) -> impl Iterator<Item = (NonNull<Chunk>, usize)> + use<> {
         // SAFETY: no chunk of the list is freed (`chunks-linked`).
-        core::iter::successors(first, |chunk| unsafe { chunk.as_ref() }.next.get())
+        unsafe { Self::iter_from(self.unused().get()) }
     }
 
-    /// Bytes of a chunk with its header.
-    fn bytes(chunk: NonNull<Chunk>) -> usize {
-        // SAFETY: no chunk of the list is freed (`chunks-linked`).
-        unsafe { chunk.as_ref() }.layout.size()
+    /// The chunks that are linked from one on, with their bytes.
+    ///
+    /// # Safety
+    ///
+    /// They are not freed before they are returned.
+    unsafe fn iter_from(mut next: Link) -> impl Iterator<Item = (NonNull<Chunk>, usize)> {
+        core::iter::from_fn(move || {
+            let chunk = next?;
+            // SAFETY: a chunk is read before it is returned, and so before it is freed (precondition).
+            let it = unsafe { chunk.as_ref() };
+            next = it.next.get();
+            Some((chunk, it.layout.size()))
+        })
     }
 
-    /// The first byte for requests of a chunk, and one past the last.
+    /// The first byte for requests of a chunk of the list, and one past the last.
     fn ends(chunk: Link) -> (NonNull<u8>, NonNull<u8>) {
         let Some(chunk) = chunk else {
             return (NOWHERE, NOWHERE);
         };
-        let bytes = Self::bytes(chunk);
-        // SAFETY: within its block, which is longer than the header, or at the end.
-        unsafe { (chunk.cast().add(HEADER), chunk.cast().add(bytes)) }
+        // SAFETY: not freed (`chunks-linked`); its block is longer than the header.
+        unsafe {
+            let bytes = chunk.as_ref().layout.size();
+            (chunk.cast().add(HEADER), chunk.cast().add(bytes))
+        }
     }
 }
 

@@ -86,6 +86,7 @@ use super::counters::Counters;
 use super::drop::OfClass;
 use super::numbers::{Directory, NO_PAGE, Number, Serials};
 use super::references::{References, Tallies};
+use super::refill::Listed;
 use super::sizes::{ClassSizes, Sizes};
 use crate::error::{AllocError, SizeError};
 use crate::raw::atomic::AtomicUsize;
@@ -324,7 +325,7 @@ impl<R: References> ArenaCore<R> {
                     .flat_map(|&state| Chunk::list(class, state));
                 chunks.for_each(|listed| drop(Chunk::into_blocks(listed.chunk, it)));
                 if !it.fixed.get() {
-                    drop(class.wide_hand(&source));
+                    drop(class.wide_hand());
                 }
             }
             core.drop_in_place();
@@ -624,7 +625,7 @@ impl<R: References> Class<R> {
 
     /// Moves the hand of a class without chunks back to the array of the class itself. Returns the
     /// memory of the wide hand, if it had one.
-    pub(super) fn narrow(&self, source: &Source) -> Option<Block> {
+    pub(super) fn narrow(&self) -> Option<Block> {
         if self.chunks() > 0 {
             return None;
         }
@@ -632,7 +633,7 @@ impl<R: References> Class<R> {
         // SAFETY: given up just below, for the class's own places, whose first is still null
         // (`hand-places`).
         unsafe {
-            let wide = self.wide_hand(source)?;
+            let wide = self.wide_hand()?;
             self.set_places(self.own_places(), PLACES, 0);
             Some(wide)
         }
@@ -642,12 +643,14 @@ impl<R: References> Class<R> {
     ///
     /// # Safety
     ///
-    /// The class gives it up. The core's chunks are not fixed, and this is its source.
-    unsafe fn wide_hand(&self, source: &Source) -> Option<Block> {
+    /// The class gives it up. The core's chunks are not fixed.
+    unsafe fn wide_hand(&self) -> Option<Block> {
         // SAFETY: the null is below the first entry, at the start of a block of that layout, which
-        // `widen_hand` leaked (`hand-places`).
+        // `widen_hand` leaked (`hand-places`), from the source of the core, which stays as long
+        // (`core-stays`).
         self.is_widened().then(|| unsafe {
-            Block::from_start(self.bottom.get().sub(1).cast(), Self::WIDE_HAND, source)
+            let start = self.bottom.get().sub(1).cast();
+            Block::from_start(start, Self::WIDE_HAND, self.core.as_ref().source())
         })
     }
 
@@ -662,13 +665,8 @@ impl<R: References> Class<R> {
     /// # Safety
     ///
     /// The memory is of this layout, which has at least two places and more than there are entries,
-    /// and stays as long as the class. The core's chunks are not fixed, and this is its source.
-    pub(super) unsafe fn widen(
-        &self,
-        hand: NonNull<u8>,
-        layout: Layout,
-        source: &Source,
-    ) -> Option<Block> {
+    /// and stays as long as the class. The core's chunks are not fixed.
+    pub(super) unsafe fn widen(&self, hand: NonNull<u8>, layout: Layout) -> Option<Block> {
         let (below, depth) = (hand.cast::<Entry<R>>(), self.depth());
         let places = layout.size() / size_of::<Entry<R>>();
         debug_assert!(depth + 1 < places);
@@ -677,7 +675,7 @@ impl<R: References> Class<R> {
         unsafe {
             below.write(None);
             (below.add(1)).copy_from_nonoverlapping(self.bottom.get(), depth);
-            let wide = self.wide_hand(source);
+            let wide = self.wide_hand();
             self.set_places(below, places, depth);
             wide
         }
@@ -807,26 +805,6 @@ impl<R: References> Class<R> {
 }
 
 pub(super) type ChunkLink<R> = Option<NonNull<Chunk<R>>>;
-
-/// A chunk that was on a list, with a copy of what callers ask for: a reference could outlive the
-/// chunk.
-pub(super) struct Listed<R: References> {
-    pub(super) chunk: NonNull<Chunk<R>>,
-    /// Bytes of both blocks.
-    pub(super) bytes: usize,
-    pub(super) data_bytes: usize,
-    pub(super) capacity: u32,
-    /// The first page that has banked headers of it.
-    pub(super) top: u32,
-}
-
-impl<R: References> Clone for Listed<R> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<R: References> Copy for Listed<R> {}
 
 /// The record of a chunk; its headers follow.
 #[repr(C, align(64))]

@@ -383,18 +383,19 @@ impl ByteArena {
     /// ```
     #[doc(alias("free", "decref"))]
     pub fn release(&self, loc: Loc) -> Result<bool, LocError> {
-        let buf = self.find(loc)?;
+        let mut buf = self.find(loc)?;
         if !buf.header().counts().unhold() {
             return Err(LocError::Stale);
         }
         let held = &self.core().held;
         held.set(held.get().saturating_sub(1));
-        // It was a position's, which no longer has it (`held-counted`).
-        Ok(ManuallyDrop::into_inner(buf).release())
+        // SAFETY: the reference was a position's, which no longer has it (`held-counted`); it is taken
+        // once.
+        Ok(unsafe { ManuallyDrop::take(&mut buf) }.release())
     }
 
-    /// The bytes at a position: by a reference of which it is not known who has it, so that it is
-    /// not dropped.
+    /// The bytes at a position, by a reference that something else has: it is looked at and cloned,
+    /// and given up only for what had it.
     #[inline]
     fn find(&self, loc: Loc) -> Result<ManuallyDrop<Buf>, LocError> {
         if let Some(header) = self.core().directory().find(loc.number()) {

@@ -17,7 +17,7 @@ use core::ops::Range;
 use core::ptr::NonNull;
 
 use super::RequestError;
-use super::arena_core::{ArenaCore, Chunk, Class, Header, HeaderDirectory, Listed, State};
+use super::arena_core::{ArenaCore, Chunk, Class, Header, HeaderDirectory, State};
 use super::drop::OfClass;
 use super::numbers::{NO_PAGE, PAGE_HEADERS, bit};
 use super::references::References;
@@ -229,8 +229,7 @@ impl<R: References> ArenaCore<R> {
         if class.wants_wide_hand(buffers) {
             // SAFETY: of that layout, with more places than a narrow hand has; it is freed with the
             // core, after the class.
-            let wide =
-                unsafe { class.widen(hand.leak_start(), Class::<R>::WIDE_HAND, self.source()) };
+            let wide = unsafe { class.widen(hand.leak_start(), Class::<R>::WIDE_HAND) };
             debug_assert!(wide.is_none());
         }
     }
@@ -330,7 +329,7 @@ impl<R: References> ArenaCore<R> {
         hand.touch();
         // SAFETY: of that layout, with more places than buffers; it is freed with the core, after
         // the class.
-        let wide = unsafe { class.widen(hand.start(), layout, self.source()) };
+        let wide = unsafe { class.widen(hand.start(), layout) };
         self.hand.set(Some(hand));
         self.fixed.set(true);
         self.bank_hand(class, usize::MAX);
@@ -636,7 +635,7 @@ impl<R: References> ArenaCore<R> {
     fn free_tables(&self) -> bool {
         let mut is_any = false;
         for class in self.classes() {
-            is_any |= class.narrow(self.source()).is_some();
+            is_any |= class.narrow().is_some();
         }
         is_any | self.directory().clear_if_unused()
     }
@@ -840,6 +839,26 @@ impl<R: References> Chunk<R> {
         }
     }
 }
+
+/// A chunk that was on a list, with a copy of what callers ask for: a reference could outlive the
+/// chunk.
+pub(super) struct Listed<R: References> {
+    pub(super) chunk: NonNull<Chunk<R>>,
+    /// Bytes of both blocks.
+    pub(super) bytes: usize,
+    pub(super) data_bytes: usize,
+    pub(super) capacity: u32,
+    /// The first page that has banked headers of it.
+    pub(super) top: u32,
+}
+
+impl<R: References> Clone for Listed<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: References> Copy for Listed<R> {}
 
 impl<R: References> Listed<R> {
     /// How many buffers of this size its bytes have room for.

@@ -211,7 +211,7 @@ impl<T> BroadcastConsumer<T> {
 
     #[inline(always)]
     fn word(&self) -> &AtomicU64 {
-        // SAFETY: the number of this reader.
+        // SAFETY: the number of the word that this reader took (`own-words`).
         unsafe { &self.end.word(self.number).at }
     }
 
@@ -223,7 +223,7 @@ impl<T> BroadcastConsumer<T> {
             // A batch was forgotten.
             self.give_back();
         }
-        // SAFETY: the number of this reader.
+        // SAFETY: the number of the word that this reader took (`own-words`).
         unsafe { self.end.word(self.number).note_thread() };
         self.published = self.end.published();
         self.head != self.published

@@ -184,7 +184,7 @@ impl<T> Follower<T> {
 
     #[inline(always)]
     pub(super) fn word(&self) -> &AtomicU64 {
-        // SAFETY: the number of this reader.
+        // SAFETY: the number of the word that this reader took (`own-words`).
         unsafe { &self.end.word(self.number).at }
     }
 

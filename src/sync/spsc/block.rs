@@ -139,7 +139,7 @@ impl End {
     /// The place of a position, in a ring of bytes.
     #[inline(always)]
     pub(super) fn place(&self, position: usize) -> Place {
-        // SAFETY: below the number of places.
+        // SAFETY: the number of a position is below that of places (`positions-in-ring`).
         unsafe { self.places.place(self.first, self.number(position)) }
     }
 

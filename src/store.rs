@@ -125,12 +125,12 @@ impl<T, K: SlabKey, S: Storage> Store for PlainSlab<T, K, S> {
 }
 
 #[cfg(feature = "alloc")]
-impl<T: Copy, K: SlabKey, S: Storage> Store for LoggedSlab<T, K, S> {
+impl<T: Clone, K: SlabKey, S: Storage> Store for LoggedSlab<T, K, S> {
     store!(LoggedSlab<T, K, S>, removed);
 }
 
 #[cfg(feature = "alloc")]
-impl<T: Copy, K: SlabKey, S: Storage> Store for CheckpointSlab<T, K, S> {
+impl<T: Clone, K: SlabKey, S: Storage> Store for CheckpointSlab<T, K, S> {
     store!(LoggedSlab<T, K, S>, removed);
 }
 

@@ -142,11 +142,19 @@ impl<T, K: SlabKey> PlainSlab<T, K, Bounded> {
 
     /// Creates a slab, and touches all its memory.
     pub(super) fn try_touched(capacity: usize, source: &Source) -> Result<Self, AllocError> {
-        let mut slab = Self::try_with_exact_capacity(capacity, source, false)?;
-        slab.cells.touch(Self::CELL, 0..capacity);
-        slab.cells.set_touched();
-        Ok(slab)
+        Self::try_with_exact_capacity(capacity, source, false).map(touched)
     }
+}
+
+/// Touches all memory of a slab.
+#[cfg(feature = "alloc")]
+pub(super) fn touched<T, K: SlabKey>(
+    mut slab: PlainSlab<T, K, Bounded>,
+) -> PlainSlab<T, K, Bounded> {
+    let fresh = slab.used..slab.capacity();
+    slab.cells.touch(PlainSlab::<T, K, Bounded>::CELL, fresh);
+    slab.cells.set_touched();
+    slab
 }
 
 impl<T, K: SlabKey, S: FixedStorage> PlainSlab<T, K, S> {
@@ -174,6 +182,26 @@ impl<T, K: SlabKey, S: FixedStorage> PlainSlab<T, K, S> {
         self.try_insert(value)
     }
 
+    /// Inserts the value that `value` makes of its key, and returns the key. O(1). If `value` panics,
+    /// nothing is inserted.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no slot is free; `value` is not called then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::BoundedKeySlab::with_capacity(1);
+    /// let key = slab.insert_with_key(|key| key)?;
+    /// assert_eq!(slab[key], key);
+    /// # Ok::<(), flatslab::AllocError>(())
+    /// ```
+    #[inline]
+    pub fn insert_with_key(&mut self, value: impl FnOnce(K) -> T) -> Result<K, AllocError> {
+        self.try_insert_with_key(value)
+    }
+
     /// Returns the entry of the slot that the next insertion fills, for a value that contains its
     /// own key. O(1).
     ///
@@ -192,7 +220,7 @@ impl<T, K: SlabKey, S: FixedStorage> PlainSlab<T, K, S> {
     /// assert!(slab.vacant_entry().is_err());
     /// ```
     #[inline]
-    #[doc(alias("insert_with_key", "vacant_slot", "claim"))]
+    #[doc(alias("vacant_slot", "claim"))]
     pub fn vacant_entry(&mut self) -> Result<VacantEntry<'_, T, K, S>, AllocError> {
         self.try_vacant_entry()
     }

@@ -16,17 +16,19 @@ use core::ops::{Deref, DerefMut};
 use super::iter::Iter;
 use super::key::{Inside, SlabKey};
 use super::logged::{CheckpointIterMut, Logged, LoggedSlab, Undo};
+use super::undo_log::UndoLog;
 use super::{Growable, PlainSlab, Storage};
 use crate::error::AllocError;
 use crate::key::Key;
 use crate::raw::atomic::{Count, Ordering};
 use crate::raw::memory;
 use crate::raw::report::Report;
+use crate::raw::to_the_end::{both, to_the_end};
 
 #[cfg(doc)]
 use super::{BoundedKeySlab, KeySlab, SecondarySlab};
 
-/// A slab of `Copy` values that can be rewound to earlier states. It logs the slots that change.
+/// A slab of `Clone` values that can be rewound to earlier states. It logs the slots that change.
 ///
 /// [`checkpoint`](Self::checkpoint) notes the present state, and [`rewind`](Self::rewind) returns
 /// to it: values, keys, generations, and the order of free slots are what they were. So the same
@@ -37,7 +39,7 @@ use super::{BoundedKeySlab, KeySlab, SecondarySlab};
 /// Checkpoints are those of a [`SlabGroup`], of which this is one with a single slab. Methods that
 /// change values are those of a [`LoggedSlab`], through [`Deref`], under the names that they have
 /// in a [`KeySlab`]. Methods that only read are those of the [`KeySlab`]: `get`, `iter`,
-/// `contains`, `len`, `stats`, `slab[key]`. `clone` returns a copy without checkpoints.
+/// `contains`, `len`, `stats`, `slab[key]`.
 ///
 /// The second parameter is the type of the keys, the third the kind of memory.
 /// [`from`](SlabGroup::from) adds checkpoints to any slab, for example to a [`BoundedKeySlab`], or
@@ -94,7 +96,7 @@ use super::{BoundedKeySlab, KeySlab, SecondarySlab};
 pub type CheckpointSlab<T, K = Key, S = Growable> = SlabGroup<PlainSlab<T, K, S>>;
 
 /// Slabs that are changed together, and return to earlier states together: slabs and secondary
-/// slabs of `Copy` values under one list of checkpoints.
+/// slabs of `Clone` values under one list of checkpoints.
 ///
 /// [`checkpoint`](Self::checkpoint) notes the present state of all of them, and
 /// [`rewind`](Self::rewind) returns to it. So an entity that is restored has the components that it
@@ -153,13 +155,13 @@ pub struct SlabGroup<P: Part> {
     next: u64,
 }
 
-/// The parts of a [`SlabGroup`]: slabs and secondary slabs of `Copy` values, and tuples of parts.
+/// The parts of a [`SlabGroup`]: slabs and secondary slabs of `Clone` values, and tuples of parts.
 ///
 /// This trait is sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a part of a `SlabGroup`",
     label = "not a slab, a secondary slab, or a tuple of up to eight of them",
-    note = "the values of a part are `Copy`"
+    note = "the values of a part are `Clone`"
 )]
 pub trait Part: Sized {
     /// The type that [`parts`](SlabGroup::parts) returns: a reference to the slab, or a tuple of
@@ -175,9 +177,11 @@ pub trait Part: Sized {
         Self: 'a;
 
     #[doc(hidden)]
-    type Logged;
+    type Logged: Clone;
     #[doc(hidden)]
-    fn into_logged(self, _: Inside) -> Self::Logged;
+    fn try_into_logged(self, _: Inside) -> Result<Self::Logged, AllocError>;
+    #[doc(hidden)]
+    fn clone_from(logged: &mut Self::Logged, source: &Self::Logged);
     #[doc(hidden)]
     fn into_inner(logged: Self::Logged) -> Self;
     #[doc(hidden)]
@@ -187,11 +191,11 @@ pub trait Part: Sized {
     #[doc(hidden)]
     fn try_reserve_marks(logged: &mut Self::Logged, marks: usize) -> Result<(), AllocError>;
     #[doc(hidden)]
-    fn unchanged_since(logged: &Self::Logged) -> Option<u64>;
+    fn unchanged_since(logged: &Self::Logged) -> Option<Checkpoint>;
     #[doc(hidden)]
-    fn mark(logged: &mut Self::Logged, number: u64);
+    fn mark(logged: &mut Self::Logged, checkpoint: Checkpoint);
     #[doc(hidden)]
-    fn newer_than(logged: &Self::Logged, number: u64) -> Option<usize>;
+    fn newer_than(logged: &Self::Logged, checkpoint: Checkpoint) -> Option<usize>;
     #[doc(hidden)]
     fn rewind(logged: &mut Self::Logged, newer: usize);
     #[doc(hidden)]
@@ -218,8 +222,13 @@ impl<C: Undo> Part for C {
         C: 'a;
     type Logged = Logged<C, [(); 0]>;
 
-    fn into_logged(self, _: Inside) -> Self::Logged {
-        Logged::new(self)
+    fn try_into_logged(self, _: Inside) -> Result<Self::Logged, AllocError> {
+        Logged::try_new(self)
+    }
+
+    #[track_caller]
+    fn clone_from(logged: &mut Self::Logged, source: &Self::Logged) {
+        logged.clone_from_logged(source);
     }
 
     fn into_inner(logged: Self::Logged) -> Self {
@@ -238,28 +247,34 @@ impl<C: Undo> Part for C {
         logged.log.try_reserve_marks(marks)
     }
 
-    fn unchanged_since(logged: &Self::Logged) -> Option<u64> {
+    fn unchanged_since(logged: &Self::Logged) -> Option<Checkpoint> {
         logged.log.unchanged_since(logged.slab.numbers())
     }
 
-    fn mark(logged: &mut Self::Logged, number: u64) {
-        logged.log.mark(number, logged.slab.numbers());
+    fn mark(logged: &mut Self::Logged, checkpoint: Checkpoint) {
+        logged.log.mark(checkpoint, logged.slab.numbers());
     }
 
-    fn newer_than(logged: &Self::Logged, number: u64) -> Option<usize> {
-        logged.log.newer_than(number)
+    fn newer_than(logged: &Self::Logged, checkpoint: Checkpoint) -> Option<usize> {
+        logged.log.newer_than(checkpoint)
     }
 
     fn rewind(logged: &mut Self::Logged, newer: usize) {
-        for newer in (0..=newer).rev() {
-            if let Some(mark) = logged.log.last_mark() {
-                logged.slab.undo(&mut logged.log, mark);
-                if newer > 0 {
-                    logged.log.drop_last_mark();
-                }
+        let (slab, log) = (&mut logged.slab, &mut logged.log);
+        let mut newer = newer;
+        // A step whose destructor panicked is made again: nothing is left of its changes.
+        to_the_end(|| {
+            if let Some(mark) = log.last_mark() {
+                slab.undo(log, mark);
             }
-        }
-        logged.log.begin_stamp();
+            if newer == 0 {
+                log.begin_stamp();
+                return false;
+            }
+            log.drop_last_mark();
+            newer -= 1;
+            true
+        });
     }
 
     fn keep_last(logged: &mut Self::Logged, count: usize) {
@@ -284,6 +299,12 @@ impl<C: Undo> Part for C {
     }
 }
 
+/// Makes these calls, each even if one before it panics: a destructor of a value may.
+macro_rules! in_turn {
+    ($last:expr $(,)?) => { $last };
+    ($first:expr, $($rest:expr),+) => { both(|| $first, || in_turn!($($rest),+)) };
+}
+
 macro_rules! tuples {
     ($(($first:ident $($part:ident $at:tt)*))*) => { $(
         impl<$first: Part, $($part: Part),*> Part for ($first, $($part),*) {
@@ -291,8 +312,14 @@ macro_rules! tuples {
             type Mut<'a> = ($first::Mut<'a>, $($part::Mut<'a>),*) where Self: 'a;
             type Logged = ($first::Logged, $($part::Logged),*);
 
-            fn into_logged(self, inside: Inside) -> Self::Logged {
-                (self.0.into_logged(inside), $(self.$at.into_logged(inside)),*)
+            fn try_into_logged(self, inside: Inside) -> Result<Self::Logged, AllocError> {
+                Ok((self.0.try_into_logged(inside)?, $(self.$at.try_into_logged(inside)?),*))
+            }
+
+            #[track_caller]
+            fn clone_from(logged: &mut Self::Logged, source: &Self::Logged) {
+                $first::clone_from(&mut logged.0, &source.0);
+                $($part::clone_from(&mut logged.$at, &source.$at);)*
             }
 
             fn into_inner(logged: Self::Logged) -> Self {
@@ -313,29 +340,33 @@ macro_rules! tuples {
                 Ok(())
             }
 
-            fn unchanged_since(logged: &Self::Logged) -> Option<u64> {
-                let number = $first::unchanged_since(&logged.0)?;
+            fn unchanged_since(logged: &Self::Logged) -> Option<Checkpoint> {
+                let checkpoint = $first::unchanged_since(&logged.0)?;
                 $($part::unchanged_since(&logged.$at)?;)*
-                Some(number)
+                Some(checkpoint)
             }
 
-            fn mark(logged: &mut Self::Logged, number: u64) {
-                $first::mark(&mut logged.0, number);
-                $($part::mark(&mut logged.$at, number);)*
+            fn mark(logged: &mut Self::Logged, checkpoint: Checkpoint) {
+                $first::mark(&mut logged.0, checkpoint);
+                $($part::mark(&mut logged.$at, checkpoint);)*
             }
 
-            fn newer_than(logged: &Self::Logged, number: u64) -> Option<usize> {
-                $first::newer_than(&logged.0, number)
+            fn newer_than(logged: &Self::Logged, checkpoint: Checkpoint) -> Option<usize> {
+                $first::newer_than(&logged.0, checkpoint)
             }
 
             fn rewind(logged: &mut Self::Logged, newer: usize) {
-                $first::rewind(&mut logged.0, newer);
-                $($part::rewind(&mut logged.$at, newer);)*
+                in_turn!(
+                    $first::rewind(&mut logged.0, newer),
+                    $($part::rewind(&mut logged.$at, newer)),*
+                );
             }
 
             fn keep_last(logged: &mut Self::Logged, count: usize) {
-                $first::keep_last(&mut logged.0, count);
-                $($part::keep_last(&mut logged.$at, count);)*
+                in_turn!(
+                    $first::keep_last(&mut logged.0, count),
+                    $($part::keep_last(&mut logged.$at, count)),*
+                );
             }
 
             fn shrink_to_fit(logged: &mut Self::Logged) {
@@ -393,6 +424,13 @@ pub struct Checkpoint {
     number: u64,
 }
 
+impl Checkpoint {
+    /// Of two checkpoints that one group has: that of a group that it is a clone of is earlier.
+    pub(super) fn is_later_than(self, other: Checkpoint) -> bool {
+        (self.group, self.number) > (other.group, other.number)
+    }
+}
+
 /// The error of [`try_rewind`](SlabGroup::try_rewind). The slab has not changed.
 ///
 /// # Examples
@@ -435,7 +473,7 @@ impl Error for RewindError {}
 /// and a checkpoint can be mistaken for one of another group: no memory safety depends on it.
 static GROUPS: Count = Count::new(0);
 
-impl<T: Copy> SlabGroup<PlainSlab<T, Key, Growable>> {
+impl<T: Clone> SlabGroup<PlainSlab<T, Key, Growable>> {
     /// Creates an empty [`CheckpointSlab`], whose keys are [`Key`]s. It allocates at the first
     /// insertion.
     ///
@@ -451,9 +489,28 @@ impl<T: Copy> SlabGroup<PlainSlab<T, Key, Growable>> {
     pub const fn new() -> Self {
         Self::with_key()
     }
+
+    /// Creates an empty [`CheckpointSlab`] with memory for `capacity` values and their stamps.
+    ///
+    /// The log has no memory: [`try_reserve_changes`](Logged::try_reserve_changes) and
+    /// [`try_reserve_checkpoints`](Self::try_reserve_checkpoints) reserve it.
+    ///
+    /// # Panics
+    ///
+    /// Panics or aborts where [`KeySlab::with_capacity`](PlainSlab::with_capacity) does.
+    ///
+    /// ```
+    /// let slab = flatslab::key_slab::CheckpointSlab::<u64>::with_capacity(100);
+    /// assert!(slab.capacity() >= 100);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self::with_capacity_and_key(capacity)
+    }
 }
 
-impl<T: Copy, K: SlabKey> SlabGroup<PlainSlab<T, K, Growable>> {
+impl<T: Clone, K: SlabKey> SlabGroup<PlainSlab<T, K, Growable>> {
     /// Creates an empty [`CheckpointSlab`] whose keys are of a type of your choice. It allocates at
     /// the first insertion.
     ///
@@ -472,10 +529,48 @@ impl<T: Copy, K: SlabKey> SlabGroup<PlainSlab<T, K, Growable>> {
             next: 0,
         }
     }
+
+    /// Creates an empty [`CheckpointSlab`] like [`with_capacity`](Self::with_capacity), whose keys
+    /// are of a type of your choice.
+    ///
+    /// # Panics
+    ///
+    /// Panics or aborts where [`KeySlab::with_capacity`](PlainSlab::with_capacity) does.
+    ///
+    /// ```
+    /// use flatslab::{GenKey, key_slab::CheckpointSlab};
+    ///
+    /// let slab = CheckpointSlab::<u64, GenKey>::with_capacity_and_key(100);
+    /// assert!(slab.capacity() >= 100);
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn with_capacity_and_key(capacity: usize) -> Self {
+        let mut slab = Self::from(PlainSlab::<T, K, Growable>::with_capacity_and_key(capacity));
+        slab.reserve(capacity);
+        slab
+    }
 }
 
 /// Checkpoints.
 impl<P: Part> SlabGroup<P> {
+    /// # Errors
+    ///
+    /// If memory for the stamps is refused.
+    pub(super) fn try_of(parts: P) -> Result<Self, AllocError> {
+        Ok(SlabGroup {
+            parts: parts.try_into_logged(Inside)?,
+            group: 0,
+            next: 0,
+        })
+    }
+
+    /// The slabs with their logs.
+    #[cfg(feature = "serde")]
+    pub(super) fn logged(&self) -> &P::Logged {
+        &self.parts
+    }
+
     /// Notes the present state, so that [`rewind`](Self::rewind) can return to it. Copies no value.
     ///
     /// From now on the first change of each slot is logged. The checkpoint is kept until the group
@@ -529,9 +624,8 @@ impl<P: Part> SlabGroup<P> {
     /// # Ok::<(), flatslab::AllocError>(())
     /// ```
     pub fn try_checkpoint(&mut self) -> Result<Checkpoint, AllocError> {
-        if let Some(number) = P::unchanged_since(&self.parts) {
-            let group = self.group;
-            return Ok(Checkpoint { group, number });
+        if let Some(last) = P::unchanged_since(&self.parts) {
+            return Ok(last);
         }
         P::try_reserve_marks(&mut self.parts, 1)?;
         if self.group == 0 {
@@ -543,8 +637,9 @@ impl<P: Part> SlabGroup<P> {
         }
         let (group, number) = (self.group, self.next);
         self.next += 1;
-        P::mark(&mut self.parts, number);
-        Ok(Checkpoint { group, number })
+        let checkpoint = Checkpoint { group, number };
+        P::mark(&mut self.parts, checkpoint);
+        Ok(checkpoint)
     }
 
     /// Reserves memory for at least `checkpoints` more checkpoints, which then do not allocate;
@@ -629,12 +724,17 @@ impl<P: Part> SlabGroup<P> {
     /// assert_eq!(slab.try_rewind(second), Err(RewindError::Dropped));
     /// ```
     pub fn try_rewind(&mut self, checkpoint: Checkpoint) -> Result<(), RewindError> {
-        if checkpoint.group != self.group {
-            return Err(RewindError::OtherSlab);
-        }
-        let newer = P::newer_than(&self.parts, checkpoint.number).ok_or(RewindError::Dropped)?;
+        let newer = self.newer_than(checkpoint)?;
         P::rewind(&mut self.parts, newer);
         Ok(())
+    }
+
+    /// Returns how many checkpoints are newer than this one.
+    pub(super) fn newer_than(&self, checkpoint: Checkpoint) -> Result<usize, RewindError> {
+        P::newer_than(&self.parts, checkpoint).ok_or(match checkpoint.group {
+            group if group == self.group => RewindError::Dropped,
+            _ => RewindError::OtherSlab,
+        })
     }
 
     /// Drops all checkpoints but the last `count`, with their part of the log.
@@ -770,7 +870,7 @@ impl<P: Part> SlabGroup<P> {
     /// Returns the parts, in their present state, and drops all checkpoints.
     ///
     /// Call methods that a [`Logged`] slab does not have on these parts, such as
-    /// [`compact`](PlainSlab::compact) or [`insert_at`](PlainSlab::insert_at).
+    /// [`compact`](PlainSlab::compact) or [`detach`](PlainSlab::detach).
     /// [`from`](Self::from) takes them back.
     ///
     /// ```
@@ -789,7 +889,11 @@ impl<P: Part> SlabGroup<P> {
 }
 
 /// Memory of one slab.
-impl<T: Copy, K: SlabKey, S: Storage> SlabGroup<PlainSlab<T, K, S>> {
+impl<T: Clone, K: SlabKey, S: Storage> SlabGroup<PlainSlab<T, K, S>> {
+    pub(super) fn log(&self) -> &UndoLog<T> {
+        &self.parts.log
+    }
+
     /// Returns a report about the memory of the slab and of its log.
     ///
     /// [`stats`](PlainSlab::stats) reports the slab alone.
@@ -819,15 +923,11 @@ impl<T: Copy, K: SlabKey, S: Storage> SlabGroup<PlainSlab<T, K, S>> {
 impl<P: Part> From<P> for SlabGroup<P> {
     #[track_caller]
     fn from(parts: P) -> Self {
-        SlabGroup {
-            parts: parts.into_logged(Inside),
-            group: 0,
-            next: 0,
-        }
+        Self::try_of(parts).unwrap_or_else(|error| memory::fail(error))
     }
 }
 
-impl<T: Copy, K: SlabKey, S: Storage> Deref for SlabGroup<PlainSlab<T, K, S>> {
+impl<T: Clone, K: SlabKey, S: Storage> Deref for SlabGroup<PlainSlab<T, K, S>> {
     type Target = LoggedSlab<T, K, S>;
 
     #[inline]
@@ -836,19 +936,89 @@ impl<T: Copy, K: SlabKey, S: Storage> Deref for SlabGroup<PlainSlab<T, K, S>> {
     }
 }
 
-impl<T: Copy, K: SlabKey, S: Storage> DerefMut for SlabGroup<PlainSlab<T, K, S>> {
+impl<T: Clone, K: SlabKey, S: Storage> DerefMut for SlabGroup<PlainSlab<T, K, S>> {
     #[inline]
     fn deref_mut(&mut self) -> &mut LoggedSlab<T, K, S> {
         &mut self.parts
     }
 }
 
-impl<T: Copy, K: SlabKey> Default for SlabGroup<PlainSlab<T, K, Growable>> {
-    /// Creates an empty slab, like [`with_key`](Self::with_key).
+/// Creates a group of empty slabs.
+impl<P: Part + Default> Default for SlabGroup<P> {
     fn default() -> Self {
-        Self::with_key()
+        Self::from(P::default())
     }
 }
+
+/// Clones the slabs and their checkpoints: the clone can be rewound to each state to which the group
+/// can. Checkpoints that either takes later are its own.
+///
+/// To clone a slab without checkpoints, clone [the part](SlabGroup::parts).
+///
+/// # Complexity
+///
+/// O(used slots + changes that are logged + checkpoints); allocates from the same
+/// [pages](crate::memory::Pages).
+///
+/// # Panics
+///
+/// Aborts if the allocator refuses, like the `clone` of a `Vec`.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::key_slab::CheckpointSlab;
+///
+/// let mut world = CheckpointSlab::new();
+/// let key = world.insert(1);
+/// let checkpoint = world.checkpoint();
+/// world[key] = 2;
+///
+/// let mut other = world.clone();
+/// other.rewind(checkpoint);
+/// assert_eq!((world[key], other[key]), (2, 1));
+/// ```
+impl<P: Part> Clone for SlabGroup<P> {
+    #[track_caller]
+    fn clone(&self) -> Self {
+        SlabGroup {
+            parts: self.parts.clone(),
+            group: 0,
+            next: 0,
+        }
+    }
+
+    /// Drops the values and checkpoints of this group and clones those of `source`, into the present
+    /// memory of the slabs if it suffices. If cloning a value panics, this group has no checkpoint,
+    /// and each slab the values that were cloned before.
+    #[track_caller]
+    fn clone_from(&mut self, source: &Self) {
+        /// Drops the checkpoints of a group whose parts may have different ones.
+        struct Torn<'a, P: Part>(&'a mut SlabGroup<P>);
+
+        impl<P: Part> Drop for Torn<'_, P> {
+            fn drop(&mut self) {
+                P::keep_last(&mut self.0.parts, 0);
+            }
+        }
+
+        (self.group, self.next) = (0, 0);
+        self.keep_last(0);
+        let torn = Torn(self);
+        P::clone_from(&mut torn.0.parts, &source.parts);
+        core::mem::forget(torn);
+    }
+}
+
+/// Compares the slabs: two groups are equal if they have equal values under the same keys, whatever
+/// their checkpoints.
+impl<P: Part<Logged: PartialEq>> PartialEq for SlabGroup<P> {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts == other.parts
+    }
+}
+
+impl<P: Part<Logged: Eq>> Eq for SlabGroup<P> {}
 
 /// Prints what [`parts`](SlabGroup::parts) returns.
 impl<P: Part> fmt::Debug for SlabGroup<P>
@@ -860,7 +1030,7 @@ where
     }
 }
 
-impl<'a, T: Copy, K: SlabKey, S: Storage> IntoIterator for &'a SlabGroup<PlainSlab<T, K, S>> {
+impl<'a, T: Clone, K: SlabKey, S: Storage> IntoIterator for &'a SlabGroup<PlainSlab<T, K, S>> {
     type Item = (K, &'a T);
     type IntoIter = Iter<'a, T, K>;
 
@@ -870,7 +1040,7 @@ impl<'a, T: Copy, K: SlabKey, S: Storage> IntoIterator for &'a SlabGroup<PlainSl
 }
 
 /// Logs each value that the iterator yields, like [`iter_mut`](LoggedSlab::iter_mut).
-impl<'a, T: Copy, K: SlabKey, S: Storage> IntoIterator for &'a mut SlabGroup<PlainSlab<T, K, S>> {
+impl<'a, T: Clone, K: SlabKey, S: Storage> IntoIterator for &'a mut SlabGroup<PlainSlab<T, K, S>> {
     type Item = (K, &'a mut T);
     type IntoIter = CheckpointIterMut<'a, T, K>;
 
@@ -881,7 +1051,7 @@ impl<'a, T: Copy, K: SlabKey, S: Storage> IntoIterator for &'a mut SlabGroup<Pla
 
 /// The check of the invariants.
 #[cfg(any(test, fuzzing))]
-impl<T: Copy, K: SlabKey, S: Storage> SlabGroup<PlainSlab<T, K, S>> {
+impl<T: Clone, K: SlabKey, S: Storage> SlabGroup<PlainSlab<T, K, S>> {
     /// Panics if an invariant of the slab or of its log does not hold.
     pub fn check(&self) {
         self.parts.check();
@@ -895,20 +1065,39 @@ mod tests {
     use crate::common::amount;
     use crate::common::random::{random, seed};
     use crate::key_slab::{KeySlab, cell::RETIRED};
+    use alloc::boxed::Box;
+    use alloc::rc::Rc;
+
+    /// A value that owns memory, and is counted while it lives.
+    #[derive(Debug, PartialEq)]
+    struct Counted(Box<u64>, Rc<()>);
+
+    impl Clone for Counted {
+        fn clone(&self) -> Self {
+            Counted(self.0.clone(), self.1.clone())
+        }
+    }
 
     /// Random programs against clones. The stamp begins again after 100 checkpoints.
-    fn run<K: SlabKey>(steps: usize, slab: CheckpointSlab<u64, K>) {
+    fn run<K: SlabKey>(steps: usize, slab: CheckpointSlab<Counted, K>) {
         let mut slab = slab;
         slab.parts.log.begin_stamps_at(u32::MAX - 100);
         let below = |n: usize| random(n as u64) as usize;
-        let mut states: Vec<(Checkpoint, KeySlab<u64, K>)> = Vec::new();
+        let mut states: Vec<(Checkpoint, KeySlab<Counted, K>)> = Vec::new();
+        let living = Rc::new(());
         for step in 0..steps as u64 {
+            let new = || Counted(Box::new(step), living.clone());
             let any = slab.keys().nth(below(slab.len().max(1)));
+            // A key of a slot that may be free, or new.
+            let some = K::new(below(slab.used + 3), below(4) as u32 * 2 + 1, Inside);
             match (below(16), any) {
                 (0..=1, _) => {
                     let checkpoint = slab.checkpoint();
                     if states.last().is_none_or(|(last, _)| *last != checkpoint) {
-                        states.push((checkpoint, slab.clone()));
+                        states.push((checkpoint, slab.parts().clone()));
+                    }
+                    if below(4) == 0 {
+                        slab = slab.clone();
                     }
                 }
                 (2, _) if !states.is_empty() => {
@@ -926,16 +1115,39 @@ mod tests {
                 }
                 (4, _) if below(8) == 0 => slab.clear(),
                 (4, _) if below(4) == 0 => slab.shrink_to_fit(),
-                (5, _) => slab.retain(|_, value| value % 5 > 0),
+                (5, _) => slab.retain(|_, value| *value.0 % 5 > 0),
                 (6..=8, Some(key)) => assert!(slab.try_remove(key).is_ok()),
-                (9..=11, Some(key)) => slab[key] = step,
+                (9..=10, Some(key)) => slab[key] = new(),
+                (11, _) => drop(slab.insert_at(some, new())),
+                (12, _) if below(4) == 0 => {
+                    let _ = slab.try_extend((0..3).map(|_| (some, new())));
+                }
                 (12, _) => drop(slab.try_vacant_entry().unwrap()),
-                (13, _) => slab.values_mut().take(3).for_each(|value| *value = step),
-                _ => assert!(slab.try_insert(step).is_ok()),
+                (13, _) if below(2) == 0 => {
+                    slab.values_mut()
+                        .rev()
+                        .take(3)
+                        .for_each(|value| *value = new());
+                }
+                (13, _) => slab.values_mut().take(3).for_each(|value| *value = new()),
+                _ => assert!(slab.try_insert(new()).is_ok()),
             }
             slab.check();
             assert_eq!(slab.checkpoints(), states.len());
+            // A replica of an earlier state follows.
+            if let Some((checkpoint, state)) = states.get(below(states.len().max(1) * 4)) {
+                let patch = slab.changes_since(*checkpoint).unwrap().to_patch();
+                let mut replica = state.clone();
+                assert_eq!(replica.apply(patch), Ok(()));
+                replica.check();
+                assert_eq!((&replica, replica.used), (slab.parts(), slab.used));
+                assert_eq!(replica.cells.free(), slab.cells.free());
+                let counts = (replica.retired, replica.detached);
+                assert_eq!(counts, (slab.retired, slab.detached));
+            }
         }
+        drop((slab, states));
+        assert_eq!(Rc::strong_count(&living), 1);
     }
 
     #[test]
@@ -951,7 +1163,7 @@ mod tests {
                 KeySlab::with_key(),
                 KeySlab::builder_with_key().wrapping_generations().build(),
             ] {
-                let mut slab: KeySlab<u64, GenKey> = slab;
+                let mut slab: KeySlab<Counted, GenKey> = slab;
                 slab.floor = RETIRED - 6;
                 run(steps, slab.into());
             }

@@ -211,6 +211,38 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
         }
     }
 
+    /// Inserts the value that `value` makes of its key, and returns the key. If `value` panics,
+    /// nothing is inserted.
+    ///
+    /// # Complexity
+    ///
+    /// That of [`insert`](Self::insert).
+    ///
+    /// # Panics
+    ///
+    /// Panics or aborts where [`insert`](Self::insert) does.
+    /// [`try_insert_with_key`](PlainSlab::try_insert_with_key) returns an error instead.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::{Key, KeySlab};
+    ///
+    /// struct Node { me: Key }
+    ///
+    /// let mut slab = KeySlab::new();
+    /// let key = slab.insert_with_key(|me| Node { me });
+    /// assert_eq!(slab[key].me, key);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn insert_with_key(&mut self, value: impl FnOnce(K) -> T) -> K {
+        let entry = self.vacant_entry();
+        let key = entry.key();
+        entry.insert(value(key));
+        key
+    }
+
     /// Returns the entry of the slot that the next insertion fills, for a value that contains its
     /// own key.
     ///
@@ -231,7 +263,7 @@ impl<T, K: SlabKey> PlainSlab<T, K, Growable> {
     /// ```
     #[inline]
     #[track_caller]
-    #[doc(alias("insert_with_key", "vacant_slot", "claim"))]
+    #[doc(alias("vacant_slot", "claim"))]
     pub fn vacant_entry(&mut self) -> VacantEntry<'_, T, K, Growable> {
         match self.place_or_grow() {
             // SAFETY: `place_or_grow` returned the slab's next place, and nothing has used the slab

@@ -97,6 +97,34 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         }
     }
 
+    /// Inserts the value that `value` makes of its key, and returns the key; never panics or aborts
+    /// by itself. If `value` panics, nothing is inserted.
+    ///
+    /// # Complexity
+    ///
+    /// That of [`try_insert`](Self::try_insert).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no slot is free and the slab cannot grow; `value` is not called then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::BoundedKeySlab::with_capacity(1);
+    /// let key = slab.try_insert_with_key(|key| key)?;
+    /// assert_eq!(slab[key], key);
+    /// assert!(slab.try_insert_with_key(|key| key).is_err());
+    /// # Ok::<(), flatslab::AllocError>(())
+    /// ```
+    #[inline]
+    pub fn try_insert_with_key(&mut self, value: impl FnOnce(K) -> T) -> Result<K, AllocError> {
+        let entry = self.try_vacant_entry()?;
+        let key = entry.key();
+        entry.insert(value(key));
+        Ok(key)
+    }
+
     /// Allocates and touches the memory for the next `slots` insertions, or for all free slots of a
     /// bounded slab that has fewer.
     ///

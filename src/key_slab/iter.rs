@@ -121,7 +121,7 @@ pub(super) struct Walk<T, K: SlabKey> {
 }
 
 /// The slot, the version and the place of an occupied cell.
-type Visited<T, K> = (usize, u32, NonNull<<K as SlabKey>::Cell<T>>);
+pub(super) type Visited<T, K> = (usize, u32, NonNull<<K as SlabKey>::Cell<T>>);
 
 impl<T, K: SlabKey> Clone for Walk<T, K> {
     fn clone(&self) -> Self {
@@ -180,6 +180,12 @@ impl<T, K: SlabKey> Walk<T, K> {
 
     #[inline(always)]
     fn next_back(&mut self) -> Option<(K, NonNull<K::Cell<T>>)> {
+        let (index, version, cell) = self.next_cell_back()?;
+        Some((K::new(index, version | 1, Inside), cell))
+    }
+
+    #[inline(always)]
+    pub(super) fn next_cell_back(&mut self) -> Option<Visited<T, K>> {
         self.left = self.left.checked_sub(1)?;
         loop {
             self.end = self.end.wrapping_sub(Self::SIZE);
@@ -190,8 +196,7 @@ impl<T, K: SlabKey> Walk<T, K> {
             unsafe {
                 let cell = NonNull::new_unchecked(self.end.cast_mut()).cast::<K::Cell<T>>();
                 if cell.as_ref().is_occupied() {
-                    let version = cell.as_ref().version();
-                    return Some((K::new(index, version | 1, Inside), cell));
+                    return Some((index, cell.as_ref().version(), cell));
                 }
             }
         }
@@ -406,7 +411,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 ///
 /// * `visit-left`: the slots from `front` to `back` exist, and `left` of them have a value. The
 ///   visitor moves values out of slots that were visited, and changes no other.
-struct Slots {
+pub(super) struct Slots {
     front: usize,
     back: usize,
     left: usize,
@@ -414,7 +419,7 @@ struct Slots {
 
 impl Slots {
     /// All slots of a slab.
-    fn new<T, K: SlabKey, S: Storage>(slab: &PlainSlab<T, K, S>) -> Self {
+    pub(super) fn new<T, K: SlabKey, S: Storage>(slab: &PlainSlab<T, K, S>) -> Self {
         Slots {
             front: 0,
             back: slab.used,
@@ -425,7 +430,10 @@ impl Slots {
 
     /// Returns the next slot with a value. Visits no slot after the last value.
     #[inline(always)]
-    fn next<T, K: SlabKey, S: Storage>(&mut self, slab: &PlainSlab<T, K, S>) -> Option<usize> {
+    pub(super) fn next<T, K: SlabKey, S: Storage>(
+        &mut self,
+        slab: &PlainSlab<T, K, S>,
+    ) -> Option<usize> {
         self.left = self.left.checked_sub(1)?;
         loop {
             let index = self.front;
@@ -487,7 +495,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     ///
     /// The slot exists, and has a value.
     #[inline(always)]
-    unsafe fn take_at(&mut self, index: usize) -> (K, T) {
+    pub(super) unsafe fn take_at(&mut self, index: usize) -> (K, T) {
         // SAFETY: the cell exists and is occupied (precondition).
         unsafe {
             let version = self.place(index).as_ref().version();

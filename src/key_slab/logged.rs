@@ -8,20 +8,24 @@ use core::error::Error;
 use core::fmt;
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
+use core::mem::needs_drop;
 use core::ops::{Deref, Index, IndexMut};
 use core::ptr::NonNull;
 
 use super::cell::{Cell, RETIRED};
-use super::iter::{Iter, Walk};
+use super::iter::{Iter, Visited, Walk};
 use super::key::{Inside, SlabKey};
 use super::undo_log::{Mark, Numbers, UndoLog};
-use super::{Growable, InKeys, PlainSlab, Storage, VacantEntry, missing};
+use super::{
+    GenerationKey, Growable, InKeys, PlainSlab, SecondarySlab, Storage, VacantEntry, missing,
+};
 use crate::error::{AllocError, DisjointError, FullError};
 use crate::key::Key;
 use crate::raw::memory;
+use crate::raw::to_the_end::to_the_end;
 
 #[cfg(doc)]
-use super::{CheckpointSlab, KeySlab, SecondarySlab, SlabGroup};
+use super::{CheckpointSlab, KeySlab, SlabGroup};
 
 /// A slab, or a secondary slab, with the log of its changes: what a [`SlabGroup`] lends.
 ///
@@ -55,16 +59,26 @@ pub struct Logged<C: Undo, X: ?Sized = [()]> {
     _without_a_size: X,
 }
 
-/// A slab of `Copy` values whose changes are [logged](Logged): of a [`SlabGroup`], or of a
+/// A slab of `Clone` values whose changes are [logged](Logged): of a [`SlabGroup`], or of a
 /// [`CheckpointSlab`].
 pub type LoggedSlab<T, K = Key, S = Growable> = Logged<PlainSlab<T, K, S>>;
 
 /// A container whose changes a log can undo.
 pub trait Undo: Sized {
-    type Value: Copy;
+    type Value: Clone;
 
-    /// Returns an empty log for this slab. Aborts if memory for the stamps is refused.
-    fn new_log(&mut self) -> UndoLog<Self::Value>;
+    /// Returns an empty log for this slab.
+    ///
+    /// # Errors
+    ///
+    /// If memory for the stamps is refused.
+    fn try_new_log(&mut self) -> Result<UndoLog<Self::Value>, AllocError>;
+
+    /// Returns a clone with memory for at least this many slots. Aborts if memory is refused.
+    fn clone_for(&self, slots: usize) -> Self;
+
+    /// Clones `source` into the present memory if it suffices, for at least this many slots.
+    fn clone_from_for(&mut self, source: &Self, slots: usize);
 
     fn numbers(&self) -> Numbers;
 
@@ -72,8 +86,8 @@ pub trait Undo: Sized {
     /// that cannot grow, because it allocates nothing later; otherwise those that are used.
     fn stamped(&self) -> usize;
 
-    /// Undoes the changes since the last mark, which this is. No user code runs: values are `Copy`,
-    /// and no key is made.
+    /// Undoes the changes since the last mark, which this is. The only user code that runs is that of
+    /// destructors; all changes are undone even if one panics.
     fn undo(&mut self, log: &mut UndoLog<Self::Value>, mark: Mark);
 }
 
@@ -113,19 +127,58 @@ impl From<AllocError> for ChangeError {
     }
 }
 
+/// # Panics
+///
+/// Aborts if memory was refused.
+#[track_caller]
+fn or_fail<R>(result: Result<R, AllocError>) -> R {
+    result.unwrap_or_else(|error| memory::fail(error))
+}
+
 impl<C: Undo> Logged<C, [(); 0]> {
-    #[track_caller]
-    pub(super) fn new(mut slab: C) -> Self {
-        let log = slab.new_log();
-        Logged {
+    pub(super) fn try_new(mut slab: C) -> Result<Self, AllocError> {
+        let log = slab.try_new_log()?;
+        Ok(Logged {
             slab,
             log,
+            _without_a_size: [],
+        })
+    }
+
+    /// Clones slab and log of `source`, into the present memory of the slab if it suffices. This log
+    /// has no mark. If cloning a value panics, the log has none either, or those of `source`.
+    #[track_caller]
+    pub(super) fn clone_from_logged(&mut self, source: &Self) {
+        // For the values that are cloned before one panics (`stamped-slots`).
+        let used = source.slab.numbers().used as usize;
+        or_fail(self.log.try_add_stamps(used, used));
+        self.slab
+            .clone_from_for(&source.slab, source.log.most_used());
+        self.log = or_fail(source.log.try_clone());
+    }
+}
+
+/// Clones the slab, its log and its marks.
+impl<C: Undo> Clone for Logged<C, [(); 0]> {
+    #[track_caller]
+    fn clone(&self) -> Self {
+        Logged {
+            slab: self.slab.clone_for(self.log.most_used()),
+            log: or_fail(self.log.try_clone()),
             _without_a_size: [],
         }
     }
 }
 
-impl<T: Copy, K: SlabKey> Logged<PlainSlab<T, K, Growable>, [(); 0]> {
+impl<C: Undo + PartialEq> PartialEq for Logged<C, [(); 0]> {
+    fn eq(&self, other: &Self) -> bool {
+        self.slab == other.slab
+    }
+}
+
+impl<C: Undo + Eq> Eq for Logged<C, [(); 0]> {}
+
+impl<T: Clone, K: SlabKey> Logged<PlainSlab<T, K, Growable>, [(); 0]> {
     pub(super) const fn empty() -> Self {
         Logged {
             slab: PlainSlab::with_key(),
@@ -174,19 +227,26 @@ impl<C: Undo> Deref for Logged<C> {
     }
 }
 
-impl<T: Copy, K: SlabKey, S: Storage> Undo for PlainSlab<T, K, S> {
+impl<T: Clone, K: SlabKey, S: Storage> Undo for PlainSlab<T, K, S> {
     type Value = T;
 
-    #[track_caller]
-    fn new_log(&mut self) -> UndoLog<T> {
+    fn try_new_log(&mut self) -> Result<UndoLog<T>, AllocError> {
         if self.wraps() && self.retired > 0 {
             self.free_retired();
         }
         let mut log = UndoLog::new_in(self.cells.source());
-        if let Err(error) = log.try_add_stamps(self.used, self.stamped()) {
-            memory::fail(error);
-        }
-        log
+        log.try_add_stamps(self.used, self.stamped())?;
+        Ok(log)
+    }
+
+    #[track_caller]
+    fn clone_for(&self, slots: usize) -> Self {
+        PlainSlab::clone_for(self, slots)
+    }
+
+    #[track_caller]
+    fn clone_from_for(&mut self, source: &Self, slots: usize) {
+        PlainSlab::clone_from_for(self, source, slots);
     }
 
     fn stamped(&self) -> usize {
@@ -214,28 +274,83 @@ impl<T: Copy, K: SlabKey, S: Storage> Undo for PlainSlab<T, K, S> {
         assert!(used <= self.capacity(), "kept-capacity");
         // Only after `clear`. Each of them is in the log (`kept-capacity`).
         self.create_up_to(used);
-        self.used = used;
         self.retired = at_mark.others;
-        while let Some((index, version, value)) = log.pop_since(mark) {
-            debug_assert!(index < used && (version % 2 == 1) == value.is_some());
-            let vacant = version & !1;
-            // SAFETY: the slot was used at the mark (`logged-once`), so its cell exists again; it
-            // is vacant when it is filled, with an odd version. If it was free, it is not on the
-            // stack, and there is room: that has only the free slots that the log does not have
-            // (`untouched-free`) and those pushed here, and the log has it once.
+        to_the_end(|| self.cut_one(used) || self.undo_one(log, mark));
+    }
+}
+
+impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
+    /// Ends the use of the slots from `used` on, none of which is on the stack: of the last one, if
+    /// values have destructors. Returns whether there was one.
+    #[inline(always)]
+    pub(super) fn cut_one(&mut self, used: usize) -> bool {
+        if !needs_drop::<T>() {
+            self.used = used;
+            return false;
+        }
+        let is_any = self.used > used;
+        if is_any {
+            self.used -= 1;
+            // SAFETY: the cell existed until now (`used-cells`), and is not used as one any more.
             unsafe {
-                let cell: NonNull<K::Cell<T>> = self.place(index);
+                let cell: NonNull<K::Cell<T>> = self.place(self.used);
                 if cell.as_ref().is_occupied() {
-                    let _: T = K::Cell::vacate(cell, vacant);
-                } else {
-                    K::Cell::<T>::write_vacant(cell, vacant);
-                }
-                match value {
-                    Some(value) => K::Cell::fill(cell, version, value),
-                    None => self.cells.push(index),
+                    K::Cell::destroy(cell);
                 }
             }
         }
+        is_any
+    }
+}
+
+impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
+    /// Undoes the last change since the last mark, which this is, and then drops the value that
+    /// ends. Returns whether there was a change. The slots from that of the mark on are cut off.
+    #[inline(always)]
+    fn undo_one(&mut self, log: &mut UndoLog<T>, mark: Mark) -> bool {
+        let Some((index, version, value)) = log.pop_since(mark) else {
+            return false;
+        };
+        debug_assert!(index < self.used && (version % 2 == 1) == value.is_some());
+        // SAFETY: the slot was used at the mark (`logged-once`), so its cell exists again. If it was
+        // free, it is not on the stack, and there is room: that has only the free slots that the log
+        // does not have (`untouched-free`) and those pushed here, and the log has it once.
+        let old = unsafe {
+            if version % 2 == 0 {
+                self.cells.push(index);
+            }
+            write_back(self.place(index), version, value)
+        };
+        drop(old);
+        true
+    }
+}
+
+/// Writes the state of a slot back: its version, and its value if it had one. Returns the value that
+/// it replaces.
+///
+/// # Safety
+///
+/// `cell` is a cell that exists.
+#[inline(always)]
+pub(super) unsafe fn write_back<T, C: Cell<T>>(
+    cell: NonNull<C>,
+    version: u32,
+    value: Option<T>,
+) -> Option<T> {
+    // SAFETY: the cell exists (precondition); it is vacant when it is filled, with an odd version.
+    unsafe {
+        let old = match cell.as_ref().is_occupied() {
+            true => Some(C::vacate(cell, version & !1)),
+            false => {
+                C::write_vacant(cell, version & !1);
+                None
+            }
+        };
+        if let Some(value) = value {
+            C::fill(cell, version, value);
+        }
+        old
     }
 }
 
@@ -259,7 +374,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 }
 
-impl<T: Copy, K: SlabKey> LoggedSlab<T, K> {
+impl<T: Clone, K: SlabKey> LoggedSlab<T, K> {
     /// Inserts a value into a free slot, and returns its key.
     ///
     /// # Complexity
@@ -291,6 +406,31 @@ impl<T: Copy, K: SlabKey> LoggedSlab<T, K> {
         self.slab.insert(value)
     }
 
+    /// Inserts the value that `value` makes of its key, and returns the key. If `value` panics,
+    /// nothing is inserted.
+    ///
+    /// # Complexity
+    ///
+    /// That of [`insert`](Self::insert).
+    ///
+    /// # Panics
+    ///
+    /// Panics or aborts where [`insert`](Self::insert) does.
+    /// [`try_insert_with_key`](Self::try_insert_with_key) returns an error instead.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
+    /// let key = slab.insert_with_key(|key| key);
+    /// assert_eq!(slab[key], key);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn insert_with_key(&mut self, value: impl FnOnce(K) -> T) -> K {
+        or_fail(self.try_insert_with_key(value))
+    }
+
     /// Returns the entry of the slot that the next insertion fills, for a value that contains its own
     /// key.
     ///
@@ -319,7 +459,7 @@ impl<T: Copy, K: SlabKey> LoggedSlab<T, K> {
     }
 }
 
-impl<T: Copy, K: SlabKey, S: Storage> LoggedSlab<T, K, S> {
+impl<T: Clone, K: SlabKey, S: Storage> LoggedSlab<T, K, S> {
     /// Logs the slot that the next insertion fills, if it will be: a full slab that cannot grow
     /// refuses by itself.
     #[inline(always)]
@@ -445,6 +585,30 @@ impl<T: Copy, K: SlabKey, S: Storage> LoggedSlab<T, K, S> {
             Ok(()) => self.slab.try_insert_ref(value),
             Err(_) => Err(FullError(value)),
         }
+    }
+
+    /// Inserts the value that `value` makes of its key, and returns the key; never panics or aborts
+    /// by itself. If `value` panics, nothing is inserted.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no slot is free and the slab cannot grow, or if memory for the log is
+    /// refused; `value` is not called then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut slab = flatslab::key_slab::CheckpointSlab::new();
+    /// let key = slab.try_insert_with_key(|key| key)?;
+    /// assert_eq!(slab[key], key);
+    /// # Ok::<(), flatslab::AllocError>(())
+    /// ```
+    #[inline]
+    pub fn try_insert_with_key(&mut self, value: impl FnOnce(K) -> T) -> Result<K, AllocError> {
+        let entry = self.try_vacant_entry()?;
+        let key = entry.key();
+        entry.insert(value(key));
+        Ok(key)
     }
 
     /// Returns the entry of the slot that the next insertion fills, for a value that contains its
@@ -701,8 +865,51 @@ impl<T: Copy, K: SlabKey, S: Storage> LoggedSlab<T, K, S> {
     /// assert_eq!(slab[key], 8);
     /// ```
     #[inline]
-    pub fn values_mut(&mut self) -> impl ExactSizeIterator<Item = &mut T> + FusedIterator {
+    pub fn values_mut(
+        &mut self,
+    ) -> impl DoubleEndedIterator<Item = &mut T> + ExactSizeIterator + FusedIterator {
         self.iter_mut().map(|(_key, value)| value)
+    }
+
+    /// Returns an iterator over the values that have an entry, each with its key and its entry, in the
+    /// order of the slots. The references to the values are mutable, and these values are logged.
+    ///
+    /// [`SecondarySlab::join`](super::SecondarySlab::join) and
+    /// [`join_entries_mut`](super::SecondarySlab::join_entries_mut) only read the values, and take
+    /// this slab too.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots up to the last value) for the whole iteration, and a clone of each value that has an
+    /// entry. The log may grow.
+    ///
+    /// # Panics
+    ///
+    /// The iterator aborts if memory for the log is refused. It does not request any after
+    /// [`try_reserve_changes`](Logged::try_reserve_changes).
+    ///
+    /// ```
+    /// use flatslab::GenKey;
+    /// use flatslab::key_slab::{CheckpointSlab, SecondarySlab};
+    ///
+    /// let mut places: CheckpointSlab<i32, GenKey> = CheckpointSlab::with_key();
+    /// let mut speeds = SecondarySlab::new();
+    /// let ship = places.insert(0);
+    /// speeds.insert(&places, ship, 3);
+    /// for (_key, place, speed) in places.join_values_mut(&speeds) {
+    ///     *place += *speed;
+    /// }
+    /// assert_eq!(places[ship], 3);
+    /// ```
+    pub fn join_values_mut<'a, V>(
+        &'a mut self,
+        entries: &'a SecondarySlab<V, K>,
+    ) -> impl FusedIterator<Item = (K, &'a mut T, &'a V)>
+    where
+        K: GenerationKey,
+    {
+        let mut values = self.iter_mut();
+        core::iter::from_fn(move || values.next_joined(&entries.slab)).fuse()
     }
 
     /// Removes the values for which `keep` returns `false`, in the order of their slots.
@@ -838,14 +1045,14 @@ impl<T: Copy, K: SlabKey, S: Storage> LoggedSlab<T, K, S> {
 /// assert_eq!(slab[key], 4);
 /// ```
 #[must_use = "iterators do nothing unless consumed"]
-pub struct CheckpointIterMut<'a, T: Copy, K: SlabKey = Key> {
+pub struct CheckpointIterMut<'a, T, K: SlabKey = Key> {
     /// Over a slab that is borrowed mutably for `'a`.
     walk: Walk<T, K>,
     log: &'a mut UndoLog<T>,
     keys: PhantomData<&'a InKeys<K>>,
 }
 
-impl<'a, T: Copy, K: SlabKey> CheckpointIterMut<'a, T, K> {
+impl<'a, T: Clone, K: SlabKey> CheckpointIterMut<'a, T, K> {
     #[inline]
     pub(super) fn new<S: Storage>(
         slab: &'a mut PlainSlab<T, K, S>,
@@ -857,23 +1064,43 @@ impl<'a, T: Copy, K: SlabKey> CheckpointIterMut<'a, T, K> {
             keys: PhantomData,
         }
     }
+
+    /// Returns the next value that has one with the same key in `others`. Logs only this one.
+    pub(super) fn next_joined<'o, V, S: Storage>(
+        &mut self,
+        others: &'o PlainSlab<V, K, S>,
+    ) -> Option<(K, &'a mut T, &'o V)> {
+        loop {
+            let visited = self.walk.next_cell()?;
+            if let Some(other) = others.find(visited.0, visited.1) {
+                let (key, value) = self.log_visited(visited);
+                return Some((key, value, other));
+            }
+        }
+    }
+
+    /// Logs a value that the walk visits, and returns it.
+    #[inline(always)]
+    fn log_visited(&mut self, (index, version, cell): Visited<T, K>) -> (K, &'a mut T) {
+        // SAFETY: occupied (`walk-left`), visited once, and borrowed as long as the slab is.
+        let value = unsafe { (&mut *cell.as_ptr()).value_mut() };
+        self.log.log(index, version | 1, Some(&*value));
+        (K::new(index, version | 1, Inside), value)
+    }
 }
 
 // SAFETY: it is the one borrow of the slab and of its log, and hands each value out once.
-unsafe impl<T: Copy + Send, K: SlabKey> Send for CheckpointIterMut<'_, T, K> {}
+unsafe impl<T: Clone + Send, K: SlabKey> Send for CheckpointIterMut<'_, T, K> {}
 // SAFETY: a shared reference to it gives access to no value.
-unsafe impl<T: Copy + Sync, K: SlabKey> Sync for CheckpointIterMut<'_, T, K> {}
+unsafe impl<T: Clone + Sync, K: SlabKey> Sync for CheckpointIterMut<'_, T, K> {}
 
-impl<'a, T: Copy, K: SlabKey> Iterator for CheckpointIterMut<'a, T, K> {
+impl<'a, T: Clone, K: SlabKey> Iterator for CheckpointIterMut<'a, T, K> {
     type Item = (K, &'a mut T);
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let (index, version, cell) = self.walk.next_cell()?;
-        // SAFETY: occupied (`walk-left`), visited once, and borrowed as long as the slab is.
-        let value = unsafe { (&mut *cell.as_ptr()).value_mut() };
-        self.log.log(index, version | 1, Some(&*value));
-        Some((K::new(index, version | 1, Inside), value))
+        let visited = self.walk.next_cell()?;
+        Some(self.log_visited(visited))
     }
 
     #[inline]
@@ -882,11 +1109,19 @@ impl<'a, T: Copy, K: SlabKey> Iterator for CheckpointIterMut<'a, T, K> {
     }
 }
 
-impl<T: Copy, K: SlabKey> ExactSizeIterator for CheckpointIterMut<'_, T, K> {}
-impl<T: Copy, K: SlabKey> FusedIterator for CheckpointIterMut<'_, T, K> {}
+impl<T: Clone, K: SlabKey> DoubleEndedIterator for CheckpointIterMut<'_, T, K> {
+    #[inline]
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let visited = self.walk.next_cell_back()?;
+        Some(self.log_visited(visited))
+    }
+}
+
+impl<T: Clone, K: SlabKey> ExactSizeIterator for CheckpointIterMut<'_, T, K> {}
+impl<T: Clone, K: SlabKey> FusedIterator for CheckpointIterMut<'_, T, K> {}
 
 /// Prints the number of remaining items.
-impl<T: Copy, K: SlabKey> fmt::Debug for CheckpointIterMut<'_, T, K> {
+impl<T: Clone, K: SlabKey> fmt::Debug for CheckpointIterMut<'_, T, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CheckpointIterMut")
             .field("left", &self.len())
@@ -899,7 +1134,7 @@ impl<T: Copy, K: SlabKey> fmt::Debug for CheckpointIterMut<'_, T, K> {
 /// # Panics
 ///
 /// Panics if there is no value with this key.
-impl<T: Copy, K: SlabKey, S: Storage> Index<K> for LoggedSlab<T, K, S> {
+impl<T: Clone, K: SlabKey, S: Storage> Index<K> for LoggedSlab<T, K, S> {
     type Output = T;
 
     #[inline]
@@ -915,7 +1150,7 @@ impl<T: Copy, K: SlabKey, S: Storage> Index<K> for LoggedSlab<T, K, S> {
 /// # Panics
 ///
 /// Panics if there is no value with this key. Aborts if memory for the log is refused.
-impl<T: Copy, K: SlabKey, S: Storage> IndexMut<K> for LoggedSlab<T, K, S> {
+impl<T: Clone, K: SlabKey, S: Storage> IndexMut<K> for LoggedSlab<T, K, S> {
     #[inline]
     #[track_caller]
     fn index_mut(&mut self, key: K) -> &mut T {
@@ -933,7 +1168,7 @@ impl<C: Undo + fmt::Debug> fmt::Debug for Logged<C> {
     }
 }
 
-impl<'a, T: Copy, K: SlabKey, S: Storage> IntoIterator for &'a LoggedSlab<T, K, S> {
+impl<'a, T: Clone, K: SlabKey, S: Storage> IntoIterator for &'a LoggedSlab<T, K, S> {
     type Item = (K, &'a T);
     type IntoIter = Iter<'a, T, K>;
 
@@ -943,7 +1178,7 @@ impl<'a, T: Copy, K: SlabKey, S: Storage> IntoIterator for &'a LoggedSlab<T, K, 
 }
 
 /// Logs each value that the iterator yields, like [`iter_mut`](LoggedSlab::iter_mut).
-impl<'a, T: Copy, K: SlabKey, S: Storage> IntoIterator for &'a mut LoggedSlab<T, K, S> {
+impl<'a, T: Clone, K: SlabKey, S: Storage> IntoIterator for &'a mut LoggedSlab<T, K, S> {
     type Item = (K, &'a mut T);
     type IntoIter = CheckpointIterMut<'a, T, K>;
 
@@ -954,7 +1189,7 @@ impl<'a, T: Copy, K: SlabKey, S: Storage> IntoIterator for &'a mut LoggedSlab<T,
 
 /// The check of the invariants.
 #[cfg(any(test, fuzzing))]
-impl<T: Copy, K: SlabKey, S: Storage, X: ?Sized> Logged<PlainSlab<T, K, S>, X> {
+impl<T: Clone, K: SlabKey, S: Storage, X: ?Sized> Logged<PlainSlab<T, K, S>, X> {
     /// Panics if an invariant of the slab or of its log does not hold.
     pub(super) fn check(&self) {
         self.slab.check();

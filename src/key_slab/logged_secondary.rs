@@ -4,20 +4,21 @@ use core::iter::FusedIterator;
 use core::marker::PhantomData;
 use core::ops::{Index, IndexMut};
 
-use super::cell::{Cell, DETACHED};
+use super::cell::Cell;
 use super::iter::{Iter, Walk};
 use super::key::{GenerationKey, Inside};
-use super::logged::{ChangeError, CheckpointIterMut, Logged, LoggedSlab, Undo};
-use super::secondary::{SecondarySlab, or_fail};
+use super::logged::{ChangeError, CheckpointIterMut, Logged, LoggedSlab, Undo, write_back};
+use super::secondary::{NO_ENTRY, SecondarySlab, or_fail};
 use super::undo_log::{Mark, Numbers, UndoLog};
 use super::{InsertAtError, PlainSlab, Storage, missing};
 use crate::error::AllocError;
 use crate::raw::memory;
+use crate::raw::to_the_end::to_the_end;
 
 #[cfg(doc)]
 use super::SlabGroup;
 
-/// A [`SecondarySlab`] of `Copy` entries whose changes are [logged](Logged): of a [`SlabGroup`].
+/// A [`SecondarySlab`] of `Clone` entries whose changes are [logged](Logged): of a [`SlabGroup`].
 ///
 /// # Examples
 ///
@@ -41,16 +42,25 @@ use super::SlabGroup;
 /// ```
 pub type LoggedSecondary<V, K> = Logged<SecondarySlab<V, K>>;
 
-impl<V: Copy, K: GenerationKey> Undo for SecondarySlab<V, K> {
+impl<V: Clone, K: GenerationKey> Undo for SecondarySlab<V, K> {
     type Value = V;
 
-    #[track_caller]
-    fn new_log(&mut self) -> UndoLog<V> {
+    fn try_new_log(&mut self) -> Result<UndoLog<V>, AllocError> {
         let mut log = UndoLog::new_in(self.slab.cells.source());
-        if let Err(error) = log.try_add_stamps(self.slab.used, self.stamped()) {
-            memory::fail(error);
+        log.try_add_stamps(self.slab.used, self.stamped())?;
+        Ok(log)
+    }
+
+    #[track_caller]
+    fn clone_for(&self, slots: usize) -> Self {
+        SecondarySlab {
+            slab: self.slab.clone_for(slots),
         }
-        log
+    }
+
+    #[track_caller]
+    fn clone_from_for(&mut self, source: &Self, slots: usize) {
+        self.slab.clone_from_for(&source.slab, slots);
     }
 
     fn stamped(&self) -> usize {
@@ -70,28 +80,25 @@ impl<V: Copy, K: GenerationKey> Undo for SecondarySlab<V, K> {
         assert!(used <= self.slab.capacity(), "kept-capacity");
         // Only after `clear`. Each of them is in the log (`kept-capacity`).
         self.create_up_to(used);
-        self.slab.used = used;
         self.slab.detached = mark.numbers.others;
-        while let Some((index, version, entry)) = log.pop_since(mark) {
-            debug_assert!(index < used && (version % 2 == 1) == entry.is_some());
-            // SAFETY: the slot was used at the mark (`logged-once`), so its cell exists again; it
-            // is vacant when it is filled, with an odd version. No slot is on the stack.
-            unsafe {
-                let cell = self.slab.place(index);
-                if cell.as_ref().is_occupied() {
-                    let _: V = K::Cell::vacate(cell, version & !1);
-                } else {
-                    K::Cell::<V>::write_vacant(cell, version & !1);
-                }
-                if let Some(entry) = entry {
-                    K::Cell::fill(cell, version, entry);
-                }
+        let entries = &mut self.slab;
+        to_the_end(|| {
+            if entries.cut_one(used) {
+                return true;
             }
-        }
+            let Some((index, version, entry)) = log.pop_since(mark) else {
+                return false;
+            };
+            debug_assert!(index < used && (version % 2 == 1) == entry.is_some());
+            // SAFETY: the slot was used at the mark (`logged-once`), so its cell exists again.
+            let old = unsafe { write_back(entries.place(index), version, entry) };
+            drop(old);
+            true
+        });
     }
 }
 
-impl<V: Copy, K: GenerationKey> LoggedSecondary<V, K> {
+impl<V: Clone, K: GenerationKey> LoggedSecondary<V, K> {
     /// Reserves memory for the entries of slots with an index below `slots`, and for their stamps;
     /// never panics or aborts.
     ///
@@ -243,7 +250,7 @@ impl<V: Copy, K: GenerationKey> LoggedSecondary<V, K> {
         self.log.try_log(index, version | 1, Some(entry))?;
         entries.detached += 1;
         // SAFETY: `find` says that the cell is occupied. It is vacant then, and counted so.
-        Ok(unsafe { K::Cell::vacate(entries.place(index), DETACHED) })
+        Ok(unsafe { K::Cell::vacate(entries.place(index), NO_ENTRY) })
     }
 
     /// Drops the entries whose value in `slab` was removed. Entries of values that are only
@@ -286,7 +293,7 @@ impl<V: Copy, K: GenerationKey> LoggedSecondary<V, K> {
                 self.slab.slab.detached += 1;
                 // SAFETY: still occupied. It is the visited cell, not the entry of the key: the
                 // methods of the key may return other numbers.
-                let _: V = unsafe { K::Cell::vacate(cell, DETACHED) };
+                let _: V = unsafe { K::Cell::vacate(cell, NO_ENTRY) };
             }
         }
     }
@@ -368,6 +375,40 @@ impl<V: Copy, K: GenerationKey> LoggedSecondary<V, K> {
         Ok(self.iter_mut())
     }
 
+    /// Returns an iterator over mutable references to the entries, in the order of the slots. It logs
+    /// each entry that it yields, like [`iter_mut`](Self::iter_mut), and takes as long.
+    #[inline]
+    pub fn values_mut(
+        &mut self,
+    ) -> impl DoubleEndedIterator<Item = &mut V> + ExactSizeIterator + FusedIterator {
+        self.iter_mut().map(|(_key, entry)| entry)
+    }
+
+    /// Returns an iterator over the values of `slab` that have an entry, each with its key and its
+    /// entry, in the order of the slots. The references to the entries are mutable, and these entries
+    /// are logged.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots up to the last entry) for the whole iteration, and a clone of each entry that has a
+    /// value.
+    ///
+    /// # Panics
+    ///
+    /// The iterator aborts if memory for the log is refused. It does not request any after
+    /// [`try_reserve_changes`](Logged::try_reserve_changes).
+    pub fn join_entries_mut<'a, T, S: Storage>(
+        &'a mut self,
+        slab: &'a PlainSlab<T, K, S>,
+    ) -> impl FusedIterator<Item = (K, &'a T, &'a mut V)> {
+        let mut entries = self.iter_mut();
+        core::iter::from_fn(move || {
+            let (key, entry, value) = entries.next_joined(slab)?;
+            Some((key, value, entry))
+        })
+        .fuse()
+    }
+
     /// Returns an iterator over the values of `slab` that have an entry, each with its key and its
     /// entry, in the order of the slots. The references to the value and to the entry are mutable,
     /// and both are logged.
@@ -380,7 +421,7 @@ impl<V: Copy, K: GenerationKey> LoggedSecondary<V, K> {
     ///
     /// The iterator aborts if memory for a log is refused. It does not request any after
     /// [`try_reserve_changes`](Logged::try_reserve_changes) of both slabs.
-    pub fn join_mut<'a, T: Copy, S: Storage>(
+    pub fn join_mut<'a, T: Clone, S: Storage>(
         &'a mut self,
         slab: &'a mut LoggedSlab<T, K, S>,
     ) -> impl FusedIterator<Item = (K, &'a mut T, &'a mut V)> {
@@ -394,7 +435,7 @@ impl<V: Copy, K: GenerationKey> LoggedSecondary<V, K> {
 }
 
 /// An iterator over the values of a slab that have an entry, and their entries, which logs both.
-struct LoggedJoinMut<'a, T: Copy, V: Copy, K: GenerationKey, S: Storage> {
+struct LoggedJoinMut<'a, T: Clone, V: Clone, K: GenerationKey, S: Storage> {
     /// Over a slab that is borrowed mutably for `'a`.
     entries: Walk<V, K>,
     log: &'a mut UndoLog<V>,
@@ -402,7 +443,7 @@ struct LoggedJoinMut<'a, T: Copy, V: Copy, K: GenerationKey, S: Storage> {
     borrowed: PhantomData<&'a mut V>,
 }
 
-impl<'a, T: Copy, V: Copy, K: GenerationKey, S: Storage> Iterator
+impl<'a, T: Clone, V: Clone, K: GenerationKey, S: Storage> Iterator
     for LoggedJoinMut<'a, T, V, K, S>
 {
     type Item = (K, &'a mut T, &'a mut V);
@@ -438,7 +479,7 @@ impl<'a, T: Copy, V: Copy, K: GenerationKey, S: Storage> Iterator
     }
 }
 
-impl<T: Copy, V: Copy, K: GenerationKey, S: Storage> FusedIterator
+impl<T: Clone, V: Clone, K: GenerationKey, S: Storage> FusedIterator
     for LoggedJoinMut<'_, T, V, K, S>
 {
 }
@@ -448,7 +489,7 @@ impl<T: Copy, V: Copy, K: GenerationKey, S: Storage> FusedIterator
 /// # Panics
 ///
 /// Panics if there is no entry with this key.
-impl<V: Copy, K: GenerationKey> Index<K> for LoggedSecondary<V, K> {
+impl<V: Clone, K: GenerationKey> Index<K> for LoggedSecondary<V, K> {
     type Output = V;
 
     #[inline]
@@ -464,7 +505,7 @@ impl<V: Copy, K: GenerationKey> Index<K> for LoggedSecondary<V, K> {
 /// # Panics
 ///
 /// Panics if there is no entry with this key. Aborts if memory for the log is refused.
-impl<V: Copy, K: GenerationKey> IndexMut<K> for LoggedSecondary<V, K> {
+impl<V: Clone, K: GenerationKey> IndexMut<K> for LoggedSecondary<V, K> {
     #[inline]
     #[track_caller]
     fn index_mut(&mut self, key: K) -> &mut V {
@@ -475,7 +516,7 @@ impl<V: Copy, K: GenerationKey> IndexMut<K> for LoggedSecondary<V, K> {
     }
 }
 
-impl<'a, V: Copy, K: GenerationKey> IntoIterator for &'a LoggedSecondary<V, K> {
+impl<'a, V: Clone, K: GenerationKey> IntoIterator for &'a LoggedSecondary<V, K> {
     type Item = (K, &'a V);
     type IntoIter = Iter<'a, V, K>;
 
@@ -485,7 +526,7 @@ impl<'a, V: Copy, K: GenerationKey> IntoIterator for &'a LoggedSecondary<V, K> {
 }
 
 /// Logs each entry that the iterator yields, like [`iter_mut`](LoggedSecondary::iter_mut).
-impl<'a, V: Copy, K: GenerationKey> IntoIterator for &'a mut LoggedSecondary<V, K> {
+impl<'a, V: Clone, K: GenerationKey> IntoIterator for &'a mut LoggedSecondary<V, K> {
     type Item = (K, &'a mut V);
     type IntoIter = CheckpointIterMut<'a, V, K>;
 
@@ -496,7 +537,7 @@ impl<'a, V: Copy, K: GenerationKey> IntoIterator for &'a mut LoggedSecondary<V, 
 
 /// The check of the invariants.
 #[cfg(test)]
-impl<V: Copy, K: GenerationKey, X: ?Sized> Logged<SecondarySlab<V, K>, X> {
+impl<V: Clone, K: GenerationKey, X: ?Sized> Logged<SecondarySlab<V, K>, X> {
     /// Panics if an invariant of the slab or of its log does not hold.
     pub(super) fn check(&self) {
         let entries = &self.slab.slab;

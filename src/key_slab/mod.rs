@@ -70,6 +70,10 @@ mod cell;
 mod cells;
 #[cfg(feature = "alloc")]
 mod checkpoint;
+#[cfg(feature = "alloc")]
+mod convert;
+#[cfg(feature = "alloc")]
+mod difference;
 mod generations;
 #[cfg(feature = "alloc")]
 mod growable;
@@ -79,6 +83,8 @@ mod key;
 #[cfg(feature = "alloc")]
 mod logged;
 #[cfg(feature = "alloc")]
+mod logged_restore;
+#[cfg(feature = "alloc")]
 mod logged_secondary;
 mod many;
 #[cfg(feature = "alloc")]
@@ -86,6 +92,8 @@ mod options;
 mod restore;
 #[cfg(feature = "alloc")]
 mod secondary;
+#[cfg(feature = "alloc")]
+mod secondary_entry;
 #[cfg(feature = "serde")]
 mod snapshot;
 #[cfg(feature = "alloc")]
@@ -121,6 +129,8 @@ pub use bounded::{BoundedKeySlab, KeySlabStorage};
 #[cfg(feature = "alloc")]
 pub use checkpoint::{Checkpoint, CheckpointSlab, Part, RewindError, SlabGroup};
 #[cfg(feature = "alloc")]
+pub use difference::{Changes, Patch, PatchError};
+#[cfg(feature = "alloc")]
 pub use growable::KeySlab;
 pub use insert::VacantEntry;
 pub use iter::{Drain, IntoIter, Iter, IterMut, Keys, Values, ValuesMut};
@@ -136,7 +146,9 @@ pub use logged_secondary::LoggedSecondary;
 pub use many::{GetMany, RemoveMany};
 pub use restore::InsertAtError;
 #[cfg(feature = "alloc")]
-pub use secondary::{Join, JoinMut, SecondarySlab};
+pub use secondary::{Join, JoinMut, SecondaryDrain, SecondarySlab};
+#[cfg(feature = "alloc")]
+pub use secondary_entry::{OccupiedSecondary, SecondaryEntry, VacantSecondary};
 #[cfg(feature = "serde")]
 #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
 pub use snapshot::Restore;
@@ -890,19 +902,40 @@ impl<T, K: SlabKey, S: Storage> IndexMut<K> for PlainSlab<T, K, S> {
     }
 }
 
+/// A slab that is being filled; settles its stack if that panics (`whole-key-slab`).
+#[cfg(feature = "alloc")]
+struct Settled<'a, T, K: SlabKey, S: Storage>(&'a mut PlainSlab<T, K, S>);
+
+#[cfg(feature = "alloc")]
+impl<T, K: SlabKey, S: Storage> Drop for Settled<'_, T, K, S> {
+    fn drop(&mut self) {
+        self.0.rebuild_stack();
+    }
+}
+
 #[cfg(feature = "alloc")]
 impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
+    /// Returns a clone that has at least this many slots, if it can grow.
+    #[track_caller]
+    fn clone_for(&self, slots: usize) -> Self {
+        let mut clone = self.new_like(slots);
+        self.clone_to(&mut clone);
+        clone
+    }
+
+    /// Clones `source` like [`clone_from`](Clone::clone_from), into at least this many slots, if
+    /// this slab can grow.
+    #[track_caller]
+    fn clone_from_for(&mut self, source: &Self, slots: usize) {
+        if S::CAPACITY.is_fixed() || self.capacity() >= slots {
+            self.clone_from(source);
+        } else {
+            *self = source.clone_for(slots);
+        }
+    }
+
     /// Clones everything into an empty slab with at least as many slots.
     fn clone_to(&self, clone: &mut Self) {
-        /// Settles the stack, also when a clone panics (`whole-key-slab`).
-        struct Settled<'a, T, K: SlabKey, S: Storage>(&'a mut PlainSlab<T, K, S>);
-
-        impl<T, K: SlabKey, S: Storage> Drop for Settled<'_, T, K, S> {
-            fn drop(&mut self) {
-                self.0.rebuild_stack();
-            }
-        }
-
         debug_assert!(clone.used == 0 && clone.capacity() >= self.used);
         clone.floor = self.floor;
         clone.set_wraps(self.wraps());
@@ -926,6 +959,32 @@ impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 }
 
+#[cfg(feature = "alloc")]
+impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
+    /// Returns an empty slab in memory of the same kind, with as many slots as this one uses, and at
+    /// least `slots`; or with as many as this one has, if it cannot grow.
+    #[track_caller]
+    fn new_like<U>(&self, slots: usize) -> PlainSlab<U, K, S> {
+        let capacity = if S::CAPACITY.is_fixed() {
+            self.capacity()
+        } else {
+            self.used.max(slots)
+        };
+        let (source, to_range) = (self.cells.source(), self.cells.to_range());
+        match PlainSlab::try_with_exact_capacity(capacity, source, to_range) {
+            Ok(mut slab) => {
+                if S::CAPACITY.is_fixed() && self.cells.is_touched() {
+                    slab.cells
+                        .touch(PlainSlab::<U, K, S>::CELL, self.used..capacity);
+                    slab.cells.set_touched();
+                }
+                slab
+            }
+            Err(error) => memory::fail(error),
+        }
+    }
+}
+
 /// Clones the values under their keys. The clone also has the same detached slots, and returns the
 /// same keys from then on. O(slots used), and O(capacity) if a bounded slab is touched.
 ///
@@ -940,22 +999,7 @@ impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 impl<T: Clone, K: SlabKey, S: Storage> Clone for PlainSlab<T, K, S> {
     #[track_caller]
     fn clone(&self) -> Self {
-        let capacity = if S::CAPACITY.is_fixed() {
-            self.capacity()
-        } else {
-            self.used
-        };
-        match Self::try_with_exact_capacity(capacity, self.cells.source(), self.cells.to_range()) {
-            Ok(mut clone) => {
-                if S::CAPACITY.is_fixed() && self.cells.is_touched() {
-                    clone.cells.touch(Self::CELL, self.used..capacity);
-                    clone.cells.set_touched();
-                }
-                self.clone_to(&mut clone);
-                clone
-            }
-            Err(error) => memory::fail(error),
-        }
+        self.clone_for(0)
     }
 
     /// Drops the values of this slab and clones those of `source`, into the present memory if it

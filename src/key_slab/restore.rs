@@ -51,20 +51,30 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         let (index, version) = (key.index(), key.version());
         match self.reach(index, version) {
             Ok(()) => {
-                let first = self.used;
-                if index < first {
-                    self.cells.remove(index);
-                } else {
-                    self.create_up_to(index + 1);
-                    // SAFETY: by `vacant-stack` there is room; they are vacant, and new.
-                    unsafe { self.cells.push_below(first..index) };
-                }
-                // SAFETY: vacant, not on the stack, and of an earlier version.
-                unsafe { K::Cell::fill(self.place(index), version | 1, value) };
+                // SAFETY: `reach` says that the slot admits a value of the version.
+                unsafe { self.put_at(index, version, value) };
                 Ok(())
             }
             Err(refusal) => Err(refusal.with(value)),
         }
+    }
+
+    /// Inserts a value into a slot that [`reach`](Self::reach) was asked for.
+    ///
+    /// # Safety
+    ///
+    /// It said that the slot admits a value of this version, and the slab has not changed since.
+    pub(super) unsafe fn put_at(&mut self, index: usize, version: u32, value: T) {
+        let first = self.used;
+        if index < first {
+            self.cells.remove(index);
+        } else {
+            self.create_up_to(index + 1);
+            // SAFETY: by `vacant-stack` there is room; they are vacant, and new.
+            unsafe { self.cells.push_below(first..index) };
+        }
+        // SAFETY: vacant, not on the stack, and of an earlier version (precondition).
+        unsafe { K::Cell::fill(self.place(index), version | 1, value) };
     }
 
     /// Inserts values under keys of your choice, like `extend`, but returns an error where `extend`
@@ -111,7 +121,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 
     /// Allocates memory up to this slot, if it takes a value of this version.
-    fn reach(&mut self, index: usize, version: u32) -> Result<(), Refusal> {
+    pub(super) fn reach(&mut self, index: usize, version: u32) -> Result<(), Refusal> {
         let limit = if S::CAPACITY.is_fixed() {
             self.capacity()
         } else {
@@ -167,11 +177,19 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 impl<T, K: SlabKey, S: Storage> Extend<(K, T)> for PlainSlab<T, K, S> {
     #[track_caller]
     fn extend<I: IntoIterator<Item = (K, T)>>(&mut self, values: I) {
-        match self.try_extend(values) {
-            Ok(()) => {}
-            Err(InsertAtError::NoMemory(_, cause)) => panic!("extend was refused: {cause}"),
-            Err(error) => panic!("extend was refused: {error}"),
-        }
+        or_panic(self.try_extend(values));
+    }
+}
+
+/// # Panics
+///
+/// Panics if `extend` was refused.
+#[track_caller]
+pub(super) fn or_panic<T>(extended: Result<(), InsertAtError<T>>) {
+    match extended {
+        Ok(()) => {}
+        Err(InsertAtError::NoMemory(_, cause)) => panic!("extend was refused: {cause}"),
+        Err(error) => panic!("extend was refused: {error}"),
     }
 }
 
@@ -192,7 +210,7 @@ impl<T, K: SlabKey> FromIterator<(K, T)> for PlainSlab<T, K, Growable> {
 /// (`vacant-stack`): nothing is inserted or removed in another way, and user code does not reach
 /// the slab.
 pub(super) struct Filling<'a, T, K: SlabKey, S: Storage> {
-    slab: &'a mut PlainSlab<T, K, S>,
+    pub(super) slab: &'a mut PlainSlab<T, K, S>,
     /// The first slot that did not exist before.
     first: usize,
     /// Whether a slot was filled that was free before.
@@ -318,7 +336,7 @@ pub enum InsertAtError<T> {
 pub(super) type Refusal = InsertAtError<()>;
 
 impl Refusal {
-    fn with<T>(self, value: T) -> InsertAtError<T> {
+    pub(super) fn with<T>(self, value: T) -> InsertAtError<T> {
         match self {
             InsertAtError::Taken(()) => InsertAtError::Taken(value),
             InsertAtError::Outdated(()) => InsertAtError::Outdated(value),

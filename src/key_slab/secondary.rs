@@ -5,11 +5,17 @@ use core::iter::{FusedIterator, Peekable};
 use core::ops::{Index, IndexMut};
 
 use super::cell::{Cell, DETACHED};
-use super::iter::Walk;
+use super::iter::{IntoIter, Keys, Slots, Values, ValuesMut, Walk};
 use super::key::{GenerationKey, Inside};
+use super::restore::{Refusal, or_panic};
 use super::{Growable, InsertAtError, Iter, IterMut, KeySlab, PlainSlab, Storage, missing};
+use crate::error::DisjointError;
 use crate::raw::memory;
 use crate::raw::report::Report;
+
+/// The version of a slot without an entry: the lowest of a slot that is kept for a detached value,
+/// so a snapshot may have it (`kept-version`).
+pub(super) const NO_ENTRY: u32 = DETACHED | 2;
 
 /// A second value for some of the values of another slab, under the same keys; for example the
 /// components of entities.
@@ -65,6 +71,32 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
         SecondarySlab {
             slab: KeySlab::with_key(),
         }
+    }
+
+    /// Creates a slab with memory for the entries of the first `slots` slots.
+    ///
+    /// # Panics
+    ///
+    /// Panics or aborts where [`KeySlab::with_capacity`](PlainSlab::with_capacity) does.
+    ///
+    /// ```
+    /// # use flatslab::{GenKey, key_slab::SecondarySlab};
+    /// let slab = SecondarySlab::<u64, GenKey>::with_capacity(100);
+    /// assert_eq!((slab.len(), slab.capacity()), (0, 100));
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn with_capacity(slots: usize) -> Self {
+        SecondarySlab {
+            slab: KeySlab::with_capacity_and_key(slots),
+        }
+    }
+
+    /// Returns the number of slots whose entries there is memory for. O(1).
+    #[inline]
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.slab.capacity()
     }
 
     /// Returns the number of entries, including those whose value in the other slab was removed.
@@ -161,6 +193,21 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
         self.set(index, version, slab.wraps(), value)
     }
 
+    /// Allocates memory up to this slot, if it takes an entry of this version.
+    pub(super) fn admits(
+        &mut self,
+        index: usize,
+        version: u32,
+        wraps: bool,
+    ) -> Result<(), Refusal> {
+        let present = self.slab.existing().get(index);
+        // If generations wrap, a higher version may be of an earlier value.
+        if present.is_some_and(|cell| cell.is_occupied() && cell.version() > version && !wraps) {
+            return Err(InsertAtError::Outdated(()));
+        }
+        (self.slab.try_reach(index)).map_err(|error| InsertAtError::NoMemory((), error))
+    }
+
     /// Sets the entry of a value whose key has these numbers, which the caller read once.
     pub(super) fn set(
         &mut self,
@@ -169,8 +216,8 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
         wraps: bool,
         value: V,
     ) -> Result<Option<V>, InsertAtError<V>> {
-        if let Err(error) = self.slab.try_reach(index) {
-            return Err(InsertAtError::NoMemory(value, error));
+        if let Err(refusal) = self.admits(index, version, wraps) {
+            return Err(refusal.with(value));
         }
         self.create_up_to(index + 1);
         let entries = &mut self.slab;
@@ -182,10 +229,6 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
                 false => {
                     entries.detached -= 1;
                     None
-                }
-                // If generations wrap, a higher version may be of an earlier value.
-                true if present > version && !wraps => {
-                    return Err(InsertAtError::Outdated(value));
                 }
                 true => Some(K::Cell::vacate(cell, present + 1)),
             };
@@ -199,7 +242,7 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
         let entries = &mut self.slab;
         for fresh in entries.used..end {
             // SAFETY: below the capacity, and its cell does not exist yet (`used-cells`).
-            unsafe { K::Cell::<V>::write_vacant(entries.place(fresh), DETACHED) };
+            unsafe { K::Cell::<V>::write_vacant(entries.place(fresh), NO_ENTRY) };
             entries.used += 1;
             entries.detached += 1;
         }
@@ -221,7 +264,43 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
 
     /// Removes the entry with this key, and returns it. Returns `None` if there is no entry. O(1).
     pub fn try_remove(&mut self, key: K) -> Option<V> {
-        self.slab.detach(key)
+        self.take(key.index(), key.version())
+    }
+
+    /// Removes the entry of a key with these numbers, which the caller read once.
+    pub(super) fn take(&mut self, index: usize, version: u32) -> Option<V> {
+        self.slab.find(index, version)?;
+        // SAFETY: `find` says that the cell is occupied.
+        Some(unsafe { self.take_at(index) })
+    }
+
+    /// Moves the entry out of a slot.
+    ///
+    /// # Safety
+    ///
+    /// The slot exists, and has an entry.
+    unsafe fn take_at(&mut self, index: usize) -> V {
+        self.slab.detached += 1;
+        // SAFETY: occupied (precondition), and vacant and counted so from here on.
+        unsafe { K::Cell::vacate(self.slab.place(index), NO_ENTRY) }
+    }
+
+    /// Borrows several entries mutably at once, like
+    /// [`get_disjoint_mut`](PlainSlab::get_disjoint_mut) of a [`KeySlab`].
+    ///
+    /// # Complexity
+    ///
+    /// O(`N`²).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is no entry with one of the keys, or if two keys refer to the same
+    /// entry.
+    pub fn get_disjoint_mut<const N: usize>(
+        &mut self,
+        keys: [K; N],
+    ) -> Result<[&mut V; N], DisjointError> {
+        self.slab.get_disjoint_mut(keys)
     }
 
     /// Drops the entries whose value in `slab` was removed. Entries of values that are only
@@ -262,7 +341,7 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
             unsafe {
                 if !keep(key, cell.as_mut().value_mut()) {
                     self.slab.detached += 1;
-                    drop(K::Cell::vacate(cell, DETACHED));
+                    drop(K::Cell::vacate(cell, NO_ENTRY));
                 }
             }
         }
@@ -277,6 +356,48 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
         let entries = self.len();
         self.slab.detached = 0;
         self.slab.destroy_all(false, entries);
+    }
+
+    /// Removes all entries, and returns an iterator that yields them with their keys, in the order of
+    /// the slots. The memory stays.
+    ///
+    /// Dropping the iterator drops the remaining entries. If it is forgotten, they stay.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots up to the last entry) for the whole iteration.
+    ///
+    /// ```
+    /// # use flatslab::{GenKey, KeySlab, key_slab::SecondarySlab};
+    /// let mut slab: KeySlab<&str, GenKey> = KeySlab::with_key();
+    /// let mut more = SecondarySlab::new();
+    /// let key = slab.insert("value");
+    /// more.insert(&slab, key, 7);
+    /// assert!(more.drain().eq([(key, 7)]));
+    /// assert!(more.is_empty());
+    /// ```
+    #[must_use = "dropping it drops every entry; `clear` says so"]
+    pub fn drain(&mut self) -> SecondaryDrain<'_, V, K> {
+        SecondaryDrain {
+            slots: Slots::new(&self.slab),
+            entries: self,
+        }
+    }
+
+    /// Returns an iterator over the keys of the entries, in the order of the slots.
+    pub fn keys(&self) -> Keys<'_, V, K> {
+        self.slab.keys()
+    }
+
+    /// Returns an iterator over the entries without their keys, in the order of the slots.
+    pub fn values(&self) -> Values<'_, V, K> {
+        self.slab.values()
+    }
+
+    /// Returns an iterator over mutable references to the entries without their keys, in the order of
+    /// the slots.
+    pub fn values_mut(&mut self) -> ValuesMut<'_, V, K> {
+        self.slab.values_mut()
     }
 
     /// Returns an iterator over the entries with their keys, in the order of the slots.
@@ -341,6 +462,59 @@ impl<V, K: GenerationKey> SecondarySlab<V, K> {
             entries: self.iter_mut().peekable(),
             values: slab.iter_mut(),
         }
+    }
+
+    /// Returns an iterator over the values of `slab` that have an entry, each with its key and its
+    /// entry, in the order of the slots. The references to the entries are mutable.
+    ///
+    /// # Complexity
+    ///
+    /// O(slots up to the last entry) for the whole iteration.
+    ///
+    /// ```
+    /// # use flatslab::{GenKey, KeySlab, key_slab::SecondarySlab};
+    /// let mut places: KeySlab<i32, GenKey> = KeySlab::with_key();
+    /// let mut speeds = SecondarySlab::new();
+    /// let key = places.insert(10);
+    /// speeds.insert(&places, key, 3);
+    /// for (_, place, speed) in speeds.join_entries_mut(&places) {
+    ///     *speed -= *place / 10; // a spring
+    /// }
+    /// assert_eq!(speeds[key], 2);
+    /// ```
+    pub fn join_entries_mut<'a, T, S: Storage>(
+        &'a mut self,
+        slab: &'a PlainSlab<T, K, S>,
+    ) -> impl FusedIterator<Item = (K, &'a T, &'a mut V)> {
+        (self.iter_mut()).filter_map(|(key, entry)| Some((key, slab.get(key)?, entry)))
+    }
+
+    /// Returns an iterator over the values of `slab` that have an entry, each with its key and its
+    /// entry, in the order of the slots. The references to the values are mutable.
+    ///
+    /// The values of a [`CheckpointSlab`](super::CheckpointSlab) have it as
+    /// [`join_values_mut`](super::LoggedSlab::join_values_mut).
+    ///
+    /// # Complexity
+    ///
+    /// O(slots up to the last value) for the whole iteration.
+    ///
+    /// ```
+    /// # use flatslab::{GenKey, KeySlab, key_slab::SecondarySlab};
+    /// let mut places: KeySlab<i32, GenKey> = KeySlab::with_key();
+    /// let mut speeds = SecondarySlab::new();
+    /// let key = places.insert(10);
+    /// speeds.insert(&places, key, 3);
+    /// for (_, place, speed) in speeds.join_values_mut(&mut places) {
+    ///     *place += *speed;
+    /// }
+    /// assert_eq!(places[key], 13);
+    /// ```
+    pub fn join_values_mut<'a, T, S: Storage>(
+        &'a self,
+        slab: &'a mut PlainSlab<T, K, S>,
+    ) -> impl FusedIterator<Item = (K, &'a mut T, &'a V)> {
+        (slab.iter_mut()).filter_map(|(key, value)| Some((key, value, self.get(key)?)))
     }
 
     /// Returns a report about the memory: its bytes, and where it comes from.
@@ -515,6 +689,86 @@ impl<V: Eq, K: GenerationKey> Eq for SecondarySlab<V, K> {}
 impl<V: fmt::Debug, K: GenerationKey> fmt::Debug for SecondarySlab<V, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.slab.fmt(f)
+    }
+}
+
+/// An iterator that moves the entries out of a secondary slab. Created by
+/// [`drain`](SecondarySlab::drain). Dropping it drops the remaining entries.
+#[must_use = "dropping it drops every entry; `clear` says so"]
+pub struct SecondaryDrain<'a, V, K: GenerationKey> {
+    entries: &'a mut SecondarySlab<V, K>,
+    slots: Slots,
+}
+
+impl<V, K: GenerationKey> Iterator for SecondaryDrain<'_, V, K> {
+    type Item = (K, V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let index = self.slots.next(&self.entries.slab)?;
+        let version = self.entries.slab.existing()[index].version();
+        // SAFETY: `Slots` says that the slot has an entry.
+        let entry = unsafe { self.entries.take_at(index) };
+        Some((K::new(index, version, Inside), entry))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.entries.len(), Some(self.entries.len()))
+    }
+}
+
+impl<V, K: GenerationKey> ExactSizeIterator for SecondaryDrain<'_, V, K> {}
+impl<V, K: GenerationKey> FusedIterator for SecondaryDrain<'_, V, K> {}
+
+impl<V, K: GenerationKey> Drop for SecondaryDrain<'_, V, K> {
+    fn drop(&mut self) {
+        self.entries.clear();
+    }
+}
+
+/// Prints the number of remaining entries.
+impl<V, K: GenerationKey> fmt::Debug for SecondaryDrain<'_, V, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SecondaryDrain")
+            .field("left", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Sets entries under their keys. An entry replaces one of the same value, or of an earlier one.
+///
+/// No slab is asked whether it has such values: a key from outside the program costs the memory of
+/// all slots below it.
+///
+/// # Panics
+///
+/// Panics if a slot has an entry of a later value, or the allocator refuses; the entries before are
+/// set.
+impl<V, K: GenerationKey> Extend<(K, V)> for SecondarySlab<V, K> {
+    #[track_caller]
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
+        for (key, entry) in entries {
+            or_panic((self.set(key.index(), key.version(), false, entry)).map(drop));
+        }
+    }
+}
+
+/// Creates a slab of these entries, like [`Extend`].
+impl<V, K: GenerationKey> FromIterator<(K, V)> for SecondarySlab<V, K> {
+    #[track_caller]
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
+        let mut slab = Self::new();
+        slab.extend(entries);
+        slab
+    }
+}
+
+/// Moves the entries out with their keys, in the order of the slots.
+impl<V, K: GenerationKey> IntoIterator for SecondarySlab<V, K> {
+    type Item = (K, V);
+    type IntoIter = IntoIter<V, K>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.slab.into_iter()
     }
 }
 

@@ -28,8 +28,10 @@ use ::serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::cell::{Cell, DETACHED, RETIRED, highest_floor, is_detached};
 use super::cells::Index;
-use super::key::SlabKey;
-use super::{KeySlab, PlainSlab, Storage};
+use super::checkpoint::{Part, SlabGroup};
+use super::key::{GenerationKey, SlabKey};
+use super::logged::{Logged, Undo};
+use super::{KeySlab, PlainSlab, SecondarySlab, Storage};
 use crate::error::Amount;
 use crate::key::{Key, MAX_SLOTS};
 use crate::raw::source::Source;
@@ -137,6 +139,70 @@ impl<'de, T: Deserialize<'de>, K: SlabKey, S: Storage> Deserialize<'de> for Plai
         };
         restore.deserialize(deserializer)?;
         Ok(slab)
+    }
+}
+
+/// Serializes the slab alone, like a [`KeySlab`], without its log.
+impl<C: Undo + Serialize, X: ?Sized> Serialize for Logged<C, X> {
+    fn serialize<R: Serializer>(&self, serializer: R) -> Result<R::Ok, R::Error> {
+        self.slab.serialize(serializer)
+    }
+}
+
+/// Serializes the slab, or a tuple of the slabs, without checkpoints: what is read is a group of the
+/// same slabs, or the slabs themselves.
+impl<P: Part<Logged: Serialize>> Serialize for SlabGroup<P> {
+    fn serialize<R: Serializer>(&self, serializer: R) -> Result<R::Ok, R::Error> {
+        self.logged().serialize(serializer)
+    }
+}
+
+/// Deserializes slabs into a group without checkpoints. To limit their slots,
+/// [`restore`](PlainSlab::restore) each slab, and make a group [from](SlabGroup::from) them.
+///
+/// ```
+/// use flatslab::GenKey;
+/// use flatslab::key_slab::CheckpointSlab;
+///
+/// #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+/// struct World {
+///     names: CheckpointSlab<String, GenKey>,
+///     tick: u64,
+/// }
+///
+/// let mut world = World::default();
+/// let key = world.names.insert("Argo".to_string());
+/// let saved = serde_json::to_string(&world)?;
+/// let read: World = serde_json::from_str(&saved)?;
+/// assert_eq!((&*read.names[key], &read), ("Argo", &world));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+impl<'de, P: Part + Deserialize<'de>> Deserialize<'de> for SlabGroup<P> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        SlabGroup::try_of(P::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+/// Serializes the entries like the values of a [`KeySlab`]: each slot up to the last entry is an
+/// entry of the snapshot.
+impl<V: Serialize, K: GenerationKey> Serialize for SecondarySlab<V, K> {
+    fn serialize<R: Serializer>(&self, serializer: R) -> Result<R::Ok, R::Error> {
+        self.slab.serialize(serializer)
+    }
+}
+
+/// Deserializes entries. A snapshot of a slab that is no secondary one is an error.
+///
+/// No key claims memory, as in a snapshot of a [`KeySlab`]. The entries have the keys of the slab
+/// that they were saved with: save both together.
+impl<'de, V: Deserialize<'de>, K: GenerationKey> Deserialize<'de> for SecondarySlab<V, K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let slab: KeySlab<V, K> = KeySlab::deserialize(deserializer)?;
+        let is_free = slab.cells.len() > 0 || slab.retired > 0;
+        if is_free || slab.floor > 0 || slab.wraps() {
+            return Err(D::Error::custom("the snapshot is not of a secondary slab"));
+        }
+        Ok(SecondarySlab { slab })
     }
 }
 

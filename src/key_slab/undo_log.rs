@@ -27,8 +27,10 @@
 //! * `kept-capacity`: the capacity of the slab never falls, so each slot that was used at a mark is
 //!   below it. A slot that was used at the last mark and is not any more is in the log after it.
 
+use alloc::vec::Vec;
 use core::panic::RefUnwindSafe;
 
+use super::checkpoint::Checkpoint;
 use crate::error::AllocError;
 use crate::raw::deque::Deque;
 use crate::raw::memory;
@@ -46,8 +48,7 @@ struct Change {
 /// The state of the slab at a checkpoint, apart from its slots.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
-    /// The number of the checkpoint.
-    number: u64,
+    checkpoint: Checkpoint,
     /// The ends of the two queues.
     changes: u64,
     values: u64,
@@ -64,12 +65,45 @@ pub struct Numbers {
     pub(super) others: u32,
 }
 
+/// What changed in a slab since a mark.
+pub(super) struct Difference<'a> {
+    /// The numbers of the slab at the mark.
+    pub(super) base: Numbers,
+    /// The free slots that are where they were, at the bottom of the stack.
+    pub(super) kept: u32,
+    /// The slots that were used at the mark and are now; those up to `used` are new.
+    old: u32,
+    used: u32,
+    /// The old slots that changed, each once, if there was a later mark.
+    slots: Option<Vec<u32>>,
+    /// Otherwise those that the log has since the mark, each once (`logged-once`).
+    changes: &'a Deque<Change>,
+    since: u64,
+}
+
+impl Difference<'_> {
+    /// The slots that changed and are used, each once.
+    pub(super) fn slots(&self) -> impl Iterator<Item = usize> {
+        let listed = self.slots.iter().flatten().copied();
+        let logged = self.slots.is_none().then(|| self.changes.since(self.since));
+        let logged = logged.into_iter().flatten().map(|change| change.index);
+        let old = listed.chain(logged).filter(|index| *index < self.old);
+        old.chain(self.old..self.used).map(|index| index as usize)
+    }
+
+    /// The number of these slots.
+    #[cfg(feature = "serde")]
+    pub(super) fn len(&self) -> usize {
+        self.slots().count()
+    }
+}
+
 /// The undo log of a slab: see the [module](self).
 #[expect(
     missing_debug_implementations,
     reason = "only public for a sealed trait"
 )]
-pub struct UndoLog<T: Copy> {
+pub struct UndoLog<T> {
     changes: Deque<Change>,
     values: Deque<T>,
     marks: Deque<Mark>,
@@ -82,14 +116,14 @@ pub struct UndoLog<T: Copy> {
 }
 
 // SAFETY: the stamps are its own, like the queues.
-unsafe impl<T: Copy + Send> Send for UndoLog<T> {}
+unsafe impl<T: Send> Send for UndoLog<T> {}
 // SAFETY: only functions that take `&mut self` write to the stamps or replace their memory.
-unsafe impl<T: Copy + Sync> Sync for UndoLog<T> {}
+unsafe impl<T: Sync> Sync for UndoLog<T> {}
 
 // By reference nothing is changed: a panic leaves nothing half done.
-impl<T: Copy + RefUnwindSafe> RefUnwindSafe for UndoLog<T> {}
+impl<T: RefUnwindSafe> RefUnwindSafe for UndoLog<T> {}
 
-impl<T: Copy> UndoLog<T> {
+impl<T: Clone> UndoLog<T> {
     /// An empty log, whose memory is allocated globally.
     pub(super) const fn new() -> Self {
         const {
@@ -158,7 +192,7 @@ impl<T: Copy> UndoLog<T> {
     ///
     /// # Panics
     ///
-    /// If the slot is not used. Nothing has changed then.
+    /// If the slot is not used, or cloning the value panics. Nothing has changed then.
     #[inline(always)]
     fn try_log_first(
         &mut self,
@@ -170,15 +204,16 @@ impl<T: Copy> UndoLog<T> {
         if self.marks.len() > 0 {
             self.try_reserve_changes(1, value.is_some().into())?;
         }
-        // Before the queues: it panics if there is no stamp.
-        self.stamps.set(index, self.stamp);
+        assert!(index < self.stamps.len(), "the slot is used");
         if self.marks.len() > 0 {
+            // First, because user code runs.
+            if let Some(value) = value {
+                self.values.push(value.clone());
+            }
             let index = index as u32;
             self.changes.push(Change { index, version });
-            if let Some(value) = value {
-                self.values.push(*value);
-            }
         }
+        self.stamps.set(index, self.stamp);
         Ok(())
     }
 
@@ -245,10 +280,24 @@ impl<T: Copy> UndoLog<T> {
         self.changes.shrink_to_fit();
         self.values.shrink_to_fit();
         self.marks.shrink_to_fit();
-        let marks = (0..self.marks.len()).filter_map(|at| self.marks.get(at));
-        let used = marks.fold(used, |most, mark| most.max(mark.numbers.used as usize));
-        self.stamps.truncate(used);
+        self.stamps.truncate(self.most_used().max(used));
         self.stamps.shrink_to(stamped);
+    }
+
+    /// Returns a log of the same changes, marks and stamps.
+    ///
+    /// # Errors
+    ///
+    /// If memory is refused.
+    pub(super) fn try_clone(&self) -> Result<Self, AllocError> {
+        Ok(UndoLog {
+            changes: self.changes.try_clone()?,
+            values: self.values.try_clone()?,
+            marks: self.marks.try_clone()?,
+            stamps: self.stamps.try_clone()?,
+            stamp: self.stamp,
+            cleared: self.cleared,
+        })
     }
 
     /// Begins another stamp, which no slot has (`stamped-slots`).
@@ -278,9 +327,9 @@ impl<T: Copy> UndoLog<T> {
     }
 
     /// Adds a mark, for which [room was made](Self::try_reserve_marks).
-    pub(super) fn mark(&mut self, number: u64, numbers: Numbers) {
+    pub(super) fn mark(&mut self, checkpoint: Checkpoint, numbers: Numbers) {
         self.marks.push(Mark {
-            number,
+            checkpoint,
             changes: self.changes.end(),
             values: self.values.end(),
             numbers,
@@ -289,24 +338,66 @@ impl<T: Copy> UndoLog<T> {
     }
 
     pub(super) fn last_mark(&self) -> Option<Mark> {
-        self.marks.last()
+        self.marks.last().copied()
     }
 
-    /// Returns the number of the last mark if a slab with these numbers is as it was then.
-    pub(super) fn unchanged_since(&self, numbers: Numbers) -> Option<u64> {
+    /// Returns the most slots that were used at a mark. O(marks).
+    pub(super) fn most_used(&self) -> usize {
+        let used = |at| self.marks.get(at).map_or(0, |mark| mark.numbers.used);
+        (0..self.marks.len()).map(used).max().unwrap_or(0) as usize
+    }
+
+    /// Returns the checkpoint of the last mark if a slab with these numbers is as it was then.
+    pub(super) fn unchanged_since(&self, numbers: Numbers) -> Option<Checkpoint> {
         let last = self.last_mark()?;
         let unchanged = last.numbers == numbers && last.changes == self.changes.end();
-        unchanged.then_some(last.number)
+        unchanged.then_some(last.checkpoint)
     }
 
-    /// Returns how many marks are newer than the one with this number, if there is one. O(newer
+    /// Returns how many marks are newer than that of this checkpoint, if there is one. O(newer
     /// marks).
-    pub(super) fn newer_than(&self, number: u64) -> Option<usize> {
-        // The numbers of marks rise, so the first that is not newer decides.
+    pub(super) fn newer_than(&self, checkpoint: Checkpoint) -> Option<usize> {
+        // Checkpoints rise, so the first that is not newer decides.
         let newest_first = (0..self.marks.len()).rev().map(|at| self.marks.get(at));
         let mut marks = newest_first.flatten().enumerate();
-        let (newer, mark) = marks.find(|(_, mark)| mark.number <= number)?;
-        (mark.number == number).then_some(newer)
+        let (newer, mark) = marks.find(|(_, mark)| !mark.checkpoint.is_later_than(checkpoint))?;
+        (mark.checkpoint == checkpoint).then_some(newer)
+    }
+
+    /// Returns what changed since the mark that has `newer` newer ones, in a slab that has these
+    /// numbers now. O(1) and no allocation for the last mark; otherwise O(c log c) for c changes.
+    pub(super) fn difference(&self, newer: usize, now: Numbers) -> Difference<'_> {
+        let first = self.marks.len() - 1 - newer;
+        let at = |mark: usize| match self.marks.get(mark) {
+            Some(mark) => (mark.changes, mark.values),
+            None => (self.changes.end(), self.values.end()),
+        };
+        // Of the free slots at each mark, those that were not popped before the next one.
+        let untouched = (first..self.marks.len()).filter_map(|mark| {
+            let ((changes, values), (next, next_values)) = (at(mark), at(mark + 1));
+            let popped = (next - changes) - (next_values - values);
+            Some((self.marks.get(mark)?.numbers.free as u64 - popped) as u32)
+        });
+        let kept = untouched.min().unwrap_or(0).min(now.free);
+        let base = self.marks.get(first).map_or(now, |mark| mark.numbers);
+        let changes = &self.changes;
+        let old = base.used.min(now.used);
+        let slots = (newer > 0).then(|| {
+            let slots = changes.since(at(first).0).map(|change| change.index);
+            let mut slots: Vec<u32> = slots.filter(|index| *index < old).collect();
+            slots.sort_unstable();
+            slots.dedup();
+            slots
+        });
+        Difference {
+            base,
+            kept,
+            old,
+            used: now.used,
+            slots,
+            changes,
+            since: at(first).0,
+        }
     }
 
     /// Drops the last mark, after which nothing is logged any more.
@@ -315,7 +406,8 @@ impl<T: Copy> UndoLog<T> {
         debug_assert!(mark.is_none_or(|mark| mark.changes == self.changes.end()));
     }
 
-    /// Drops all marks but the last `count`, and their part of the log. O(1).
+    /// Drops all marks but the last `count`, and their part of the log. O(1) if values have no
+    /// destructor.
     pub(super) fn keep_last(&mut self, count: usize) {
         let Some(dropped) = self.marks.len().checked_sub(count) else {
             return;
@@ -371,7 +463,7 @@ impl<T: Copy> UndoLog<T> {
 
 /// The check of the invariants.
 #[cfg(any(test, fuzzing))]
-impl<T: Copy> UndoLog<T> {
+impl<T: Clone> UndoLog<T> {
     /// Panics if an invariant of a log does not hold for this many used slots.
     pub(super) fn check(&self, used: usize) {
         assert!(self.stamps.len() >= used, "stamped-slots");

@@ -1,6 +1,6 @@
-//! A growable double-ended queue of plain records, with failure as a value.
+//! A growable double-ended queue of records, with failure as a value.
 //!
-//! Records are pushed and popped at the end, and dropped at the front, many at once in O(1): they
+//! Records are pushed and popped at the end, and dropped at the front, many at once: in O(1) if they
 //! have no destructor. Each has a position, which counts all records that were pushed before it and
 //! not popped; it does not change when records are dropped at the front.
 //!
@@ -11,17 +11,19 @@
 //!   records from `head` on, around the end of the block, are written.
 
 use core::alloc::Layout;
+use core::mem::needs_drop;
 use core::ptr::NonNull;
 
 use super::memory::Block;
 use super::source::Source;
+use super::to_the_end::to_the_end;
 use crate::error::AllocError;
 
 /// Records of the first block.
 const FIRST: usize = 8;
 
-/// A growable double-ended queue of plain records.
-pub(crate) struct Deque<T: Copy> {
+/// A growable double-ended queue of records.
+pub(crate) struct Deque<T> {
     start: NonNull<T>,
     head: usize,
     len: usize,
@@ -32,11 +34,11 @@ pub(crate) struct Deque<T: Copy> {
 }
 
 // SAFETY: it owns its block, which only functions that take `&mut self` write to.
-unsafe impl<T: Copy + Send> Send for Deque<T> {}
+unsafe impl<T: Send> Send for Deque<T> {}
 // SAFETY: a shared reference only reads records and fields, which nothing writes to while it lives.
-unsafe impl<T: Copy + Sync> Sync for Deque<T> {}
+unsafe impl<T: Sync> Sync for Deque<T> {}
 
-impl<T: Copy> Deque<T> {
+impl<T> Deque<T> {
     /// A queue without records. Allocates nothing.
     pub(crate) const fn new(source: Source) -> Self {
         Deque {
@@ -78,15 +80,21 @@ impl<T: Copy> Deque<T> {
 
     /// The record after `index` others, if there is one.
     #[inline]
-    pub(crate) fn get(&self, index: usize) -> Option<T> {
-        // SAFETY: below the length, so written (`deque-entries`).
-        (index < self.len).then(|| unsafe { self.place(index).read() })
+    pub(crate) fn get(&self, index: usize) -> Option<&T> {
+        // SAFETY: below the length, so written (`deque-entries`); what changes it takes `&mut self`.
+        (index < self.len).then(|| unsafe { self.place(index).as_ref() })
     }
 
     /// The last record, if there is one.
     #[inline]
-    pub(crate) fn last(&self) -> Option<T> {
+    pub(crate) fn last(&self) -> Option<&T> {
         self.get(self.len.wrapping_sub(1))
+    }
+
+    /// The records from a position on, which is not before the first one, in their order.
+    pub(crate) fn since(&self, position: u64) -> impl DoubleEndedIterator<Item = &T> {
+        let first = (position - self.first) as usize;
+        (first..self.len).filter_map(|index| self.get(index))
     }
 
     /// Adds a record for which [room was made](Self::try_reserve).
@@ -101,21 +109,41 @@ impl<T: Copy> Deque<T> {
     /// Removes the last record.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
-        let last = self.last()?;
-        self.len -= 1;
-        Some(last)
+        self.len = self.len.checked_sub(1)?;
+        // SAFETY: written, and not below the length any more (`deque-entries`).
+        Some(unsafe { self.place(self.len).read() })
     }
 
-    /// Drops the records before a position, which is at most the [end](Self::end). O(1).
+    /// Drops the records before a position, which is at most the [end](Self::end). O(1) if they have
+    /// no destructor; all of them are gone afterwards, even if one panics.
     pub(crate) fn drop_before(&mut self, position: u64) {
         let end = self.end();
         assert!((self.first..=end).contains(&position));
-        let dropped = (position - self.first) as usize;
-        self.head += dropped;
+        if !needs_drop::<T>() {
+            return self.forget_before(position);
+        }
+        to_the_end(|| {
+            if self.first >= position {
+                return false;
+            }
+            // SAFETY: there is one before the position, so it is written (`deque-entries`); it is
+            // forgotten before its destructor runs.
+            let first = unsafe { self.place(0).read() };
+            self.forget_before(self.first + 1);
+            drop(first);
+            true
+        });
+    }
+
+    /// Forgets the records before a position.
+    #[inline]
+    fn forget_before(&mut self, position: u64) {
+        let forgotten = (position - self.first) as usize;
+        self.head += forgotten;
         if self.head >= self.capacity {
             self.head -= self.capacity;
         }
-        self.len -= dropped;
+        self.len -= forgotten;
         self.first = position;
     }
 
@@ -168,6 +196,24 @@ impl<T: Copy> Deque<T> {
         Ok(())
     }
 
+    /// Returns a queue of clones at the same positions.
+    ///
+    /// # Errors
+    ///
+    /// If the source refuses the memory.
+    pub(crate) fn try_clone(&self) -> Result<Self, AllocError>
+    where
+        T: Clone,
+    {
+        let mut clone = Deque::new(self.source.clone());
+        clone.first = self.first;
+        clone.try_reserve(self.len)?;
+        for record in self.since(self.first) {
+            clone.push(record.clone());
+        }
+        Ok(clone)
+    }
+
     /// Bytes of the block.
     pub(crate) fn bytes(&self) -> usize {
         self.capacity * size_of::<T>()
@@ -189,16 +235,29 @@ impl<T: Copy> Deque<T> {
     }
 }
 
-impl<T: Copy> Drop for Deque<T> {
+impl<T> Drop for Deque<T> {
     fn drop(&mut self) {
-        drop(self.block());
+        /// Frees the block, also if a destructor panics.
+        struct Memory<'a, T>(&'a mut Deque<T>);
+
+        impl<T> Drop for Memory<'_, T> {
+            fn drop(&mut self) {
+                drop(self.0.block());
+            }
+        }
+
+        let memory = Memory(self);
+        memory.0.drop_before(memory.0.end());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
     use std::collections::VecDeque;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::rc::Rc;
 
     #[test]
     fn records_stay_in_order_while_the_queue_turns_and_grows() {
@@ -223,8 +282,9 @@ mod tests {
                 _ => {}
             }
             assert_eq!(deque.end(), first + model.len() as u64);
-            assert!((0..=model.len()).all(|index| deque.get(index) == model.get(index).copied()));
-            assert_eq!(deque.last(), model.back().copied());
+            assert!((0..=model.len()).all(|index| deque.get(index) == model.get(index)));
+            assert!(deque.since(first).eq(&model));
+            assert_eq!(deque.last(), model.back());
         }
         deque.drop_before(deque.end());
         assert_eq!((deque.len(), deque.pop()), (0, None));
@@ -238,7 +298,7 @@ mod tests {
         deque.push(7_u64);
         let bytes = deque.bytes();
         assert!(deque.try_reserve(usize::MAX).is_err());
-        assert_eq!((deque.get(0), deque.bytes()), (Some(7), bytes));
+        assert_eq!((deque.get(0), deque.bytes()), (Some(&7), bytes));
     }
 
     #[test]
@@ -262,13 +322,36 @@ mod tests {
         (8..11).for_each(|record| deque.push(record)); // around the end of the block
         deque.shrink_to_fit();
         assert_eq!((deque.bytes(), deque.end()), (5 * 8, 11));
-        assert!((0..5).all(|at| deque.get(at) == Some(6 + at as u64)));
+        assert!((0..5).all(|at| deque.get(at) == Some(&(6 + at as u64))));
         deque.drop_before(11);
         deque.shrink_to_fit();
         assert_eq!((deque.bytes(), deque.last(), deque.end()), (0, None, 11));
         deque.try_reserve(1).unwrap();
         deque.push(11);
         assert_eq!((deque.len(), deque.pop()), (1, Some(11)));
+    }
+
+    /// Records that count their ends, of which some panic.
+    #[test]
+    fn records_before_a_position_are_dropped_once_even_if_one_panics() {
+        struct Ends(Rc<Cell<u32>>, bool);
+
+        impl Drop for Ends {
+            fn drop(&mut self) {
+                self.0.set(self.0.get() + 1);
+                assert!(!self.1, "panics as asked");
+            }
+        }
+
+        let ended = Rc::new(Cell::new(0));
+        let mut deque = Deque::new(Source::GLOBAL);
+        deque.try_reserve(8).unwrap();
+        (0..8).for_each(|at| deque.push(Ends(ended.clone(), at == 1 || at == 5)));
+        let dropping = catch_unwind(AssertUnwindSafe(|| deque.drop_before(4)));
+        assert!(dropping.is_err());
+        assert_eq!((ended.get(), deque.len(), deque.end()), (4, 4, 8));
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(deque))).is_err());
+        assert_eq!(ended.get(), 8);
     }
 
     #[test]

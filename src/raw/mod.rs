@@ -12,8 +12,9 @@
 //! | `copy.rs` | copies of few bytes, in line | arenas |
 //! | `filling.rs` | [`Filling`](filling::Filling): bytes of one owner that are being filled | byte arenas; rings of two threads |
 //! | `held.rs` | a value on its way to a cold function | arenas; pools; slabs |
-//! | `deque.rs` | [`Deque`](deque::Deque): a growable double-ended queue of plain records | key slabs with checkpoints |
+//! | `deque.rs` | [`Deque`](deque::Deque): a growable double-ended queue of records | key slabs with checkpoints |
 //! | `row.rs` | [`Row`](row::Row): a growable array of plain records | byte arenas; epochs; key slabs with checkpoints |
+//! | `to_the_end.rs` | what is done to the end, whatever a destructor does | `deque.rs`; key slabs with checkpoints |
 //! | `touch.rs` | writing to every page; hints to the processor | `memory.rs`; slabs; pools; arenas; rings of two threads |
 //! | `poison.rs` | in debug builds, a pattern for the bytes of freed values | slabs; key slabs; pools |
 //! | `refused.rs` | what is done for a chunk that is refused, in the place of idle ones | byte arenas; epochs |
@@ -62,6 +63,8 @@ pub(crate) mod source;
 pub(crate) mod stack;
 #[cfg(any(feature = "tracked", feature = "arenas", feature = "threads"))]
 pub(crate) mod this_thread;
+#[cfg(feature = "alloc")]
+pub(crate) mod to_the_end;
 pub(crate) mod touch;
 #[cfg(all(test, loom))]
 pub(crate) mod witness;

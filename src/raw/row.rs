@@ -249,6 +249,23 @@ impl<T: Copy> Row<T> {
         [self.take_block(), self.take_next()]
     }
 
+    /// Returns a row of the same entries, with as much room.
+    ///
+    /// # Errors
+    ///
+    /// If the source refuses the memory.
+    pub(crate) fn try_clone(&self) -> Result<Self, AllocError> {
+        let clone = Row::new(self.source.clone());
+        clone.try_reserve(self.capacity.get())?;
+        // The allocator may have used this array, so its fields are read now.
+        let len = self.len.get().min(clone.capacity.get());
+        // SAFETY: distinct blocks. So many entries are written in this one, and there is room for
+        // them in the other (`row-entries`).
+        unsafe { (clone.start.get()).copy_from_nonoverlapping(self.start.get(), len) };
+        clone.len.set(len);
+        Ok(clone)
+    }
+
     /// Bytes of the array, and of the one that is to replace it.
     pub(crate) fn bytes(&self) -> usize {
         let next = self.next.get().map_or(0, |next| next.capacity);

@@ -92,16 +92,6 @@ fn change(world: &mut SlabGroup<World>, (step, which): (u8, u8)) -> String {
     }
 }
 
-trait Keys {
-    fn keys(&self) -> impl Iterator<Item = GenKey>;
-}
-
-impl Keys for Entries {
-    fn keys(&self) -> impl Iterator<Item = GenKey> {
-        self.iter().map(|(key, _)| key)
-    }
-}
-
 fn copy(world: &SlabGroup<World>) -> World {
     let (bodies, (one, two), links) = world.parts();
     (bodies.clone(), (one.clone(), two.clone()), links.clone())

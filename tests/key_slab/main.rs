@@ -36,6 +36,7 @@ mod snapshots;
 mod strict;
 #[cfg(not(each_run))]
 mod threads;
+mod worlds;
 mod wrapping;
 
 /// The message with which `what` panics, as it has to.

@@ -14,6 +14,7 @@
 //! | what was used last, of more than there is room for | [`Lru`] |
 //! | `Copy` values in order of a key | [`SortedMap`] |
 //! | values of any type in order of a key, reached again without a search | [`SortedSlab`] |
+//! | values that are walked as one slice, and found by a key that stays valid | [`DenseSlab`] |
 //! | thousands of sorted maps, with common memory and a common bound | [`Tree`]s in [`Nodes`] |
 //!
 //! The guide has a page for each of these jobs: an [order book](crate::guide::order_book), a
@@ -114,6 +115,7 @@
 // | `timer_wheel.rs`, `lru.rs` | a timer wheel; a cache |
 // | `circles.rs` | lists of slots, for both |
 // | `nodes.rs`, `tree.rs`, `tree_walk.rs`, `entry.rs` | the nodes of sorted maps; a map in them; its iterator and cursor; its entries |
+// | `dense_slab.rs` | values in one slice |
 // | `sorted_map.rs`, `sorted_slab.rs` | a map that owns its nodes; values in order |
 //
 // What a collection needs of a slab is `src/store.rs`, and the links of a value `src/links.rs`.
@@ -121,6 +123,8 @@
 
 #[cfg(feature = "alloc")]
 mod circles;
+#[cfg(feature = "alloc")]
+mod dense_slab;
 #[cfg(feature = "alloc")]
 mod entry;
 #[cfg(feature = "alloc")]
@@ -154,6 +158,8 @@ mod tree_walk;
 use crate::builder::{Build, Builder};
 pub use crate::links::{Linked, Links};
 pub use crate::store::Store;
+#[cfg(feature = "alloc")]
+pub use dense_slab::{DenseDrain, DenseIntoIter, DenseIter, DenseIterMut, DenseSlab};
 #[cfg(feature = "alloc")]
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
 #[cfg(feature = "alloc")]

@@ -14,7 +14,7 @@
 //! | the same without an allocator: in a static, on the stack, in a struct | [`KeySlabStorage`] |
 //! | an unbounded number, and growth that copies nothing | `grow_in_place` of its [builder](KeySlab::builder) (Linux, feature `os-memory`), or a [tracked slab](crate::Slab) |
 //! | more data about some of the values, stored apart from them | a [`SecondarySlab`] |
-//! | `Copy` values, and a way back to earlier states: rollback, speculation, backtracking | a [`CheckpointSlab`]: a frame costs what it changes; for several slabs and their secondary slabs a [`SlabGroup`] |
+//! | `Clone` values, and a way back to earlier states: rollback, speculation, backtracking | a [`CheckpointSlab`]: a frame costs what it changes; for several slabs and their secondary slabs a [`SlabGroup`] |
 //! | keys that may be used after their value was removed | `KeySlab<T, `[`GenKey`]`>` |
 //! | several slabs whose keys must not be mixed up | a [`key_type!`](crate::key_type) for each |
 //! | owners that drop their value, or values shared while some are borrowed | a [tracked slab](crate::TrackedSlab) instead |

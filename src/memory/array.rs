@@ -1,4 +1,4 @@
-//! An array of plain records for collections that are written without unsafe code: what a `Vec` is,
+//! An array for collections that are written without unsafe code: what a `Vec` is,
 //! with memory from [`Pages`](super::Pages), and with failure as a value.
 //!
 //! # Invariants
@@ -14,9 +14,12 @@ use core::ptr::NonNull;
 use crate::error::AllocError;
 use crate::raw::memory::Block;
 use crate::raw::source::Source;
+use crate::raw::to_the_end::to_the_end;
 
-/// An array of plain records, which grows only when it is told to.
-pub(crate) struct Array<T: Copy> {
+/// An array that grows only when it is told to. It does not drop its entries: an owner of entries with
+/// destructors [clears](Self::clear) it first. (So a reference in an entry may be dangling then, as in a
+/// `Vec` of references.)
+pub(crate) struct Array<T> {
     start: NonNull<T>,
     len: usize,
     capacity: usize,
@@ -24,11 +27,11 @@ pub(crate) struct Array<T: Copy> {
 }
 
 // SAFETY: it owns its entries (`array-entries`), as a `Vec` does.
-unsafe impl<T: Copy + Send> Send for Array<T> {}
+unsafe impl<T: Send> Send for Array<T> {}
 // SAFETY: a reference to it lends its entries, as one to a `Vec` does.
-unsafe impl<T: Copy + Sync> Sync for Array<T> {}
+unsafe impl<T: Sync> Sync for Array<T> {}
 
-impl<T: Copy> Array<T> {
+impl<T> Array<T> {
     /// An array with memory for this many entries, which is touched now.
     pub(crate) fn try_with_capacity(capacity: usize, source: &Source) -> Result<Self, AllocError> {
         let array = Self::try_untouched(capacity, source)?;
@@ -51,13 +54,6 @@ impl<T: Copy> Array<T> {
         })
     }
 
-    /// An array of this many equal entries.
-    pub(crate) fn try_filled(len: usize, entry: T, source: &Source) -> Result<Self, AllocError> {
-        let mut array = Self::try_with_capacity(len, source)?;
-        array.fill_up(entry);
-        Ok(array)
-    }
-
     /// The bytes of its memory.
     pub(crate) fn bytes(&self) -> usize {
         self.block.layout().size()
@@ -70,11 +66,19 @@ impl<T: Copy> Array<T> {
 
     /// Moves the entries to memory for this many. Nothing has changed after an error.
     pub(crate) fn try_grow(&mut self, capacity: usize) -> Result<(), AllocError> {
-        debug_assert!(capacity >= self.len);
+        assert!(capacity >= self.len);
         let mut larger = Self::try_with_capacity(capacity, self.source())?;
-        larger.extend_from_slice(self);
+        // SAFETY: distinct blocks, and there is room for all entries, which are those of the other
+        // array from here on (`array-entries`).
+        unsafe { (larger.start).copy_from_nonoverlapping(self.start, self.len) };
+        larger.len = core::mem::take(&mut self.len);
         *self = larger;
         Ok(())
+    }
+
+    /// The number of entries that there is memory for.
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
     }
 
     /// Adds an entry, for which there is memory.
@@ -84,6 +88,36 @@ impl<T: Copy> Array<T> {
         // SAFETY: below the capacity, so within the block (`array-entries`).
         unsafe { self.start.add(self.len).write(entry) };
         self.len += 1;
+    }
+
+    /// Removes the last entry.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        self.len = self.len.checked_sub(1)?;
+        // SAFETY: written, and not below the length any more (`array-entries`).
+        Some(unsafe { self.start.add(self.len).read() })
+    }
+
+    /// Removes an entry, in whose place the last one comes.
+    #[inline]
+    pub(crate) fn swap_remove(&mut self, index: usize) -> Option<T> {
+        let last = self.len - 1;
+        self.swap(index, last);
+        self.pop()
+    }
+
+    /// Drops all entries, even if the destructor of one panics.
+    pub(crate) fn clear(&mut self) {
+        to_the_end(|| self.pop().is_some());
+    }
+}
+
+impl<T: Copy> Array<T> {
+    /// An array of this many equal entries.
+    pub(crate) fn try_filled(len: usize, entry: T, source: &Source) -> Result<Self, AllocError> {
+        let mut array = Self::try_with_capacity(len, source)?;
+        array.fill_up(entry);
+        Ok(array)
     }
 
     /// Adds entries, for which there is memory.
@@ -99,17 +133,9 @@ impl<T: Copy> Array<T> {
             self.push(entry);
         }
     }
-
-    /// Removes the last entry.
-    #[inline]
-    pub(crate) fn pop(&mut self) -> Option<T> {
-        let last = *self.last()?;
-        self.len -= 1;
-        Some(last)
-    }
 }
 
-impl<T: Copy> Deref for Array<T> {
+impl<T> Deref for Array<T> {
     type Target = [T];
 
     #[inline]
@@ -119,7 +145,7 @@ impl<T: Copy> Deref for Array<T> {
     }
 }
 
-impl<T: Copy> DerefMut for Array<T> {
+impl<T> DerefMut for Array<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: so many entries are written (`array-entries`), and this is borrowed mutably.
@@ -127,7 +153,7 @@ impl<T: Copy> DerefMut for Array<T> {
     }
 }
 
-impl<T: Copy + fmt::Debug> fmt::Debug for Array<T> {
+impl<T: fmt::Debug> fmt::Debug for Array<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }

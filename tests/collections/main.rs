@@ -8,6 +8,8 @@
 mod amount;
 #[cfg(not(each_run))]
 mod caches;
+#[cfg(not(each_run))]
+mod dense;
 mod fragile;
 mod heaps;
 #[cfg(not(each_run))]

@@ -22,7 +22,9 @@ use flatslab::collections::{
     AddError, InsertBesideError, InsertIdError, LinkError, List, Nodes, SlotError, SortedMap, Tree,
 };
 use flatslab::epoch::{EpochBytes, EpochError, EpochSlab, InsertError};
-use flatslab::key_slab::{ChangeError, CheckpointSlab, InsertAtError, RewindError, SecondarySlab};
+use flatslab::key_slab::{
+    ChangeError, CheckpointSlab, InsertAtError, PatchError, RewindError, SecondarySlab,
+};
 use flatslab::memory::{PageOption, Reason, Shortfall};
 use flatslab::pool::Pool;
 use flatslab::sync::{MissedError, PushError, SharedPushError, SpscRing};
@@ -179,6 +181,11 @@ fn errors(to: &mut Messages) {
     to.error("ChangeError", &ChangeError::NoMemory(full));
     to.error("RewindError", &RewindError::OtherSlab);
     to.error("RewindError", &RewindError::Dropped);
+    to.error("PatchError", &PatchError::OtherState);
+    to.error("PatchError", &PatchError::Inconsistent { slot: 7 });
+    let (slots, limit) = (9, 8);
+    to.error("PatchError", &PatchError::OutOfRange { slots, limit });
+    to.error("PatchError", &PatchError::NoMemory(full));
     for error in [
         InsertError::Closing(()),
         InsertError::Closed(()),

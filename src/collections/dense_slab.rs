@@ -23,7 +23,7 @@ use crate::error::{AllocError, BuildError, DisjointError, FullError};
 use crate::key::Key;
 use crate::key_slab::{KeySlab, SlabKey};
 use crate::memory::Pages;
-use crate::memory::array::Array;
+use crate::memory::array::{Array, Values};
 use crate::raw::memory;
 use crate::raw::report::Report;
 use crate::raw::source::Source;
@@ -80,7 +80,7 @@ const FIRST: usize = 4;
 pub struct DenseSlab<T, K: SlabKey = Key> {
     slots: KeySlab<u32, K>,
     keys: Array<K>,
-    values: Array<T>,
+    values: Values<T>,
 }
 
 impl<T> DenseSlab<T> {
@@ -134,7 +134,7 @@ impl<T, K: SlabKey> DenseSlab<T, K> {
         Ok(DenseSlab {
             slots,
             keys: Array::try_with_capacity(values, source)?,
-            values: Array::try_with_capacity(values, source)?,
+            values: Values::of(Array::try_with_capacity(values, source)?),
         })
     }
 
@@ -325,7 +325,7 @@ impl<T, K: SlabKey> DenseSlab<T, K> {
         }
         // In ascending order, each in what the slice has after the one before.
         let mut values = [const { None }; N];
-        let (mut rest, mut start) = (&mut *self.values, 0);
+        let (mut rest, mut start) = (&mut **self.values, 0);
         for _ in 0..N {
             let left = (0..N).filter(|at| values[*at].is_none());
             let Some(next) = left.min_by_key(|at| positions[*at]) else {
@@ -368,7 +368,8 @@ impl<T, K: SlabKey> DenseSlab<T, K> {
         self.take(position)
     }
 
-    /// Removes the value at a position, whose slot is free already.
+    /// Removes the value at a position, whose slot is free already, and tells the slot of the value that
+    /// takes it (`dense-position`).
     #[inline]
     fn take(&mut self, position: usize) -> Option<T> {
         self.keys.swap_remove(position);
@@ -473,45 +474,6 @@ impl<T, K: SlabKey> DenseSlab<T, K> {
         let arrays = self.keys.bytes() + self.values.bytes();
         self.slots.memory().and_bytes(arrays)
     }
-
-    /// Sorts the values by a function of them. Their keys go with them.
-    ///
-    /// # Complexity
-    ///
-    /// O(n log n); allocates 4 bytes for each value from the global allocator.
-    ///
-    /// ```
-    /// let mut slab = flatslab::collections::DenseSlab::new();
-    /// let (two, one) = (slab.insert(2), slab.insert(1));
-    /// slab.sort_by_key(|value| *value);
-    /// assert_eq!((slab.values_as_slice(), slab[one], slab[two]), (&[1, 2][..], 1, 2));
-    /// ```
-    pub fn sort_by_key<O: Ord>(&mut self, mut by: impl FnMut(&T) -> O) {
-        let mut order: alloc::vec::Vec<u32> = (0..self.len() as u32).collect();
-        order.sort_by_key(|position| by(&self.values[*position as usize]));
-        // Each cycle of the order: what belongs to a position is swapped to it.
-        for position in 0..order.len() {
-            let mut from = order[position] as usize;
-            // Where it is now, after the swaps for the positions before.
-            while from < position {
-                from = order[from] as usize;
-            }
-            self.values.swap(position, from);
-            self.keys.swap(position, from);
-        }
-        for (position, key) in self.keys.iter().enumerate() {
-            if let Some(place) = self.slots.get_mut(*key) {
-                *place = position as u32;
-            }
-        }
-    }
-}
-
-impl<T, K: SlabKey> Drop for DenseSlab<T, K> {
-    fn drop(&mut self) {
-        // The array does not drop its entries.
-        self.values.clear();
-    }
 }
 
 impl<T, K: SlabKey> Build for DenseSlab<T, K> {
@@ -574,7 +536,7 @@ impl<T: Clone, K: SlabKey> Clone for DenseSlab<T, K> {
         let slab = &mut *filling.0;
         slab.slots.clone_from(&source.slots);
         slab.keys.extend_from_slice(&source.keys);
-        for value in &*source.values {
+        for value in &**source.values {
             slab.values.push(value.clone());
         }
         core::mem::forget(filling);
@@ -780,7 +742,7 @@ impl<'a, T, K: SlabKey> IntoIterator for &'a mut DenseSlab<T, K> {
 #[cfg(feature = "serde")]
 impl<T: Serialize, K: SlabKey> Serialize for DenseSlab<T, K> {
     fn serialize<R: Serializer>(&self, serializer: R) -> Result<R::Ok, R::Error> {
-        (&self.slots, &*self.values).serialize(serializer)
+        (&self.slots, &**self.values).serialize(serializer)
     }
 }
 
@@ -792,29 +754,28 @@ impl<T: Serialize, K: SlabKey> Serialize for DenseSlab<T, K> {
 #[cfg(feature = "serde")]
 impl<'de, T: Deserialize<'de>, K: SlabKey> Deserialize<'de> for DenseSlab<T, K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        type Parts<T, K> = (KeySlab<u32, K>, alloc::vec::Vec<T>);
-        let (slots, values) = Parts::<T, K>::deserialize(deserializer)?;
-        let mut keys = alloc::vec![None; values.len()];
+        let (slots, values) = <(KeySlab<u32, K>, Values<T>)>::deserialize(deserializer)?;
         let apart = || D::Error::custom("the slots are not those of the values");
+        if slots.len() != values.len() {
+            return Err(apart());
+        }
+        // As many keys as positions, so each has one unless another one has two.
+        let mut keys = Array::try_filled(values.len(), None, &Source::GLOBAL);
+        let places = keys.as_mut().map_err(|error| D::Error::custom(*error))?;
         for (key, position) in &slots {
-            match keys.get_mut(*position as usize) {
+            match places.get_mut(*position as usize) {
                 Some(place @ None) => *place = Some(key),
                 _ => return Err(apart()),
             }
         }
-        let room = slots.len().max(values.len());
-        let mut slab = Self::try_of(KeySlab::with_key(), 0, &Source::GLOBAL)
-            .and_then(|mut slab| {
-                slab.keys.try_grow(room)?;
-                slab.values.try_grow(room)?;
-                Ok(slab)
-            })
-            .map_err(D::Error::custom)?;
-        for (key, value) in keys.into_iter().zip(values) {
-            slab.keys.push(key.ok_or_else(apart)?);
-            slab.values.push(value);
-        }
-        slab.slots = slots;
-        Ok(slab)
+        let mut keys = Array::try_with_capacity(values.len(), &Source::GLOBAL);
+        let all = keys.as_mut().map_err(|error| D::Error::custom(*error))?;
+        places.iter().flatten().for_each(|key| all.push(*key));
+        let keys = keys.map_err(D::Error::custom)?;
+        Ok(DenseSlab {
+            slots,
+            keys,
+            values,
+        })
     }
 }

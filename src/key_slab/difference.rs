@@ -3,7 +3,6 @@
 //! The log has the slots that changed. The free slots are a stack, of which the log says how much at
 //! the bottom has not been touched; what is above is part of the difference.
 
-use alloc::vec::Vec;
 use core::error::Error;
 use core::fmt;
 
@@ -15,6 +14,9 @@ use super::undo_log::Difference;
 use super::{PlainSlab, Storage};
 use crate::error::AllocError;
 use crate::key::MAX_SLOTS;
+use crate::memory::array::{Array, Values};
+use crate::raw::memory;
+use crate::raw::source::Source;
 use crate::raw::to_the_end::to_the_end;
 
 impl<T: Clone, K: SlabKey, S: Storage> SlabGroup<PlainSlab<T, K, S>> {
@@ -31,12 +33,16 @@ impl<T: Clone, K: SlabKey, S: Storage> SlabGroup<PlainSlab<T, K, S>> {
     ///
     /// # Complexity
     ///
-    /// O(1) and no allocation for the last checkpoint; for an earlier one O(c log c) for the c
-    /// changes since.
+    /// O(1) and no allocation for the last checkpoint; for an earlier one O(c log c), and 4 bytes
+    /// for each of the c changes since, from the global allocator.
     ///
     /// # Errors
     ///
     /// Returns an error where [`try_rewind`](SlabGroup::try_rewind) does.
+    ///
+    /// # Panics
+    ///
+    /// Aborts if the allocator refuses, which it is not asked for the last checkpoint.
     ///
     /// # Examples
     ///
@@ -62,16 +68,17 @@ impl<T: Clone, K: SlabKey, S: Storage> SlabGroup<PlainSlab<T, K, S>> {
     /// assert_eq!(orders.insert(4), standby.insert(4));
     /// # Ok::<(), flatslab::key_slab::RewindError>(())
     /// ```
+    #[track_caller]
     pub fn changes_since(
         &self,
         checkpoint: Checkpoint,
     ) -> Result<Changes<'_, T, K, S>, RewindError> {
         let newer = self.newer_than(checkpoint)?;
         let slab = self.parts();
-        Ok(Changes {
-            difference: self.log().difference(newer, slab.numbers()),
-            slab,
-        })
+        match self.log().difference(newer, slab.numbers()) {
+            Ok(difference) => Ok(Changes { slab, difference }),
+            Err(error) => memory::fail(error),
+        }
     }
 }
 
@@ -98,19 +105,34 @@ impl<'a, T, K: SlabKey, S: Storage> Changes<'a, T, K, S> {
     }
 
     /// Returns a copy that owns clones of the values, to [apply](PlainSlab::apply) it. O(changes).
+    ///
+    /// # Panics
+    ///
+    /// Aborts if the allocator refuses.
     #[must_use]
+    #[track_caller]
     pub fn to_patch(&self) -> Patch<T>
     where
         T: Clone,
     {
+        let patch = || {
+            let source = &Source::GLOBAL;
+            let slots = Array::try_untouched(self.difference.len(), source)?;
+            let (mut slots, left) = (Values::of(slots), self.free());
+            for (index, version, value) in self.slots() {
+                slots.push((index, version, value.cloned()));
+            }
+            let mut free = Array::try_untouched(left.len(), source)?;
+            free.extend_from_slice(left);
+            Ok((slots, Values::of(free)))
+        };
+        let (slots, free) = patch().unwrap_or_else(|error: AllocError| memory::fail(error));
         Patch {
             base: self.base(),
             used: self.slab.used as u32,
-            slots: (self.slots())
-                .map(|(index, version, value)| (index, version, value.cloned()))
-                .collect(),
+            slots,
             kept: self.difference.kept,
-            free: self.free().to_vec(),
+            free,
         }
     }
 
@@ -157,14 +179,43 @@ struct Base {
 
 /// A difference between two states of a slab that owns its values. Read by serde, or created by
 /// [`to_patch`](Changes::to_patch).
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Debug)]
 pub struct Patch<T> {
     base: Base,
     used: u32,
-    slots: Vec<(u32, u32, Option<T>)>,
+    /// Index, version and value of each.
+    slots: Values<(u32, u32, Option<T>)>,
     kept: u32,
-    free: Vec<u32>,
+    free: Values<u32>,
 }
+
+/// Clones the values.
+///
+/// # Panics
+///
+/// Aborts if the allocator refuses.
+impl<T: Clone> Clone for Patch<T> {
+    #[track_caller]
+    fn clone(&self) -> Self {
+        let parts = || Ok((self.slots.try_clone()?, self.free.try_clone()?));
+        let (slots, free) = parts().unwrap_or_else(|error: AllocError| memory::fail(error));
+        Patch {
+            slots,
+            free,
+            ..*self
+        }
+    }
+}
+
+impl<T: PartialEq> PartialEq for Patch<T> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.base, self.used, self.kept) == (other.base, other.used, other.kept)
+            && **self.slots == **other.slots
+            && **self.free == **other.free
+    }
+}
+
+impl<T: Eq> Eq for Patch<T> {}
 
 impl<T> Patch<T> {
     /// Returns the number of slots that change.
@@ -187,8 +238,9 @@ impl<T> Patch<T> {
 /// slab.insert(7);
 /// let patch = slab.changes_since(checkpoint)?.to_patch();
 /// let mut replica = KeySlab::new();
-/// assert_eq!(replica.apply(patch.clone()), Ok(()));
-/// assert_eq!(replica.apply(patch), Err(PatchError::OtherState));
+/// assert_eq!(replica.apply(patch), Ok(()));
+/// let again = slab.changes_since(checkpoint)?.to_patch();
+/// assert_eq!(replica.apply(again), Err(PatchError::OtherState));
 /// # Ok::<(), flatslab::key_slab::RewindError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,17 +316,17 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         // user code that runs before the last slot is written, do not reach the slab.
         unsafe {
             self.cells.truncate(patch.kept as usize);
-            for &free in &patch.free {
+            for &free in &**patch.free {
                 self.cells.push(free as usize);
             }
         }
         self.create_up_to(used);
-        let mut slots = patch.slots.into_iter();
+        let mut slots = patch.slots;
         to_the_end(|| {
             if self.cut_one(used) {
                 return true;
             }
-            let Some((index, version, value)) = slots.next() else {
+            let Some((index, version, value)) = slots.pop() else {
                 return false;
             };
             let index = index as usize;
@@ -331,13 +383,13 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             return Err(PatchError::Inconsistent { slot: used });
         }
         // The slots that are vacant, and not on the stack yet; those that were changed.
-        let mut vacant = Bits::new(used.max(old));
-        let mut changed = Bits::new(used);
+        let mut vacant = Bits::try_new(used.max(old))?;
+        let mut changed = Bits::try_new(used)?;
         for &index in popped {
             vacant.insert(index as usize);
         }
         let mut left = new;
-        for &(index, version, ref value) in &patch.slots {
+        for &(index, version, ref value) in &**patch.slots {
             let slot = index as usize;
             let inconsistent = Err(PatchError::Inconsistent { slot });
             if slot >= used || !changed.insert(slot) {
@@ -369,7 +421,7 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
         if left > 0 {
             return Err(PatchError::Inconsistent { slot: used });
         }
-        for &index in &patch.free {
+        for &index in &**patch.free {
             if index as usize >= used || !vacant.remove(index as usize) {
                 return Err(PatchError::Inconsistent {
                     slot: index as usize,
@@ -395,11 +447,12 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
 }
 
 /// A set of numbers below a limit.
-struct Bits(Vec<u64>);
+struct Bits(Array<u64>);
 
 impl Bits {
-    fn new(limit: usize) -> Self {
-        Bits(alloc::vec![0; limit.div_ceil(64)])
+    fn try_new(limit: usize) -> Result<Self, PatchError> {
+        let words = Array::try_filled(limit.div_ceil(64), 0, &Source::GLOBAL);
+        words.map(Bits).map_err(PatchError::NoMemory)
     }
 
     fn contains(&self, number: usize) -> bool {
@@ -532,12 +585,13 @@ mod tests {
         match random(12) {
             0 => any(&mut patch.used),
             1 => any(&mut patch.kept),
-            2 => patch.free.push(random(12) as u32),
+            2 => patch.free.try_push(random(12) as u32).unwrap(),
             3 => drop(patch.free.pop()),
             4 => drop(patch.slots.pop()),
             5 => patch
                 .slots
-                .push((random(12) as u32, random(6) as u32, None)),
+                .try_push((random(12) as u32, random(6) as u32, None))
+                .unwrap(),
             6 => patch.free.iter_mut().skip(free).take(1).for_each(any),
             7 | 8 => (patch.slots.iter_mut().skip(slot).take(1)).for_each(|it| any(&mut it.0)),
             9 => (patch.slots.iter_mut().skip(slot).take(1)).for_each(|it| any(&mut it.1)),

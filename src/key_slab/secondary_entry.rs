@@ -120,7 +120,6 @@ impl<'a, V, K: GenerationKey> SecondaryEntry<'a, V, K> {
     }
 
     /// Borrows the entry mutably, after setting it to the default value if there is none.
-    #[expect(clippy::unwrap_or_default, reason = "this is that method")]
     pub fn or_default(self) -> &'a mut V
     where
         V: Default,

@@ -27,11 +27,11 @@
 //! * `kept-capacity`: the capacity of the slab never falls, so each slot that was used at a mark is
 //!   below it. A slot that was used at the last mark and is not any more is in the log after it.
 
-use alloc::vec::Vec;
 use core::panic::RefUnwindSafe;
 
 use super::checkpoint::Checkpoint;
 use crate::error::AllocError;
+use crate::memory::array::Array;
 use crate::raw::deque::Deque;
 use crate::raw::memory;
 use crate::raw::row::Row;
@@ -74,8 +74,8 @@ pub(super) struct Difference<'a> {
     /// The slots that were used at the mark and are now; those up to `used` are new.
     old: u32,
     used: u32,
-    /// The old slots that changed, each once, if there was a later mark.
-    slots: Option<Vec<u32>>,
+    /// The slots that changed, in order, if there was a later mark: some more than once.
+    slots: Option<Array<u32>>,
     /// Otherwise those that the log has since the mark, each once (`logged-once`).
     changes: &'a Deque<Change>,
     since: u64,
@@ -84,15 +84,15 @@ pub(super) struct Difference<'a> {
 impl Difference<'_> {
     /// The slots that changed and are used, each once.
     pub(super) fn slots(&self) -> impl Iterator<Item = usize> {
-        let listed = self.slots.iter().flatten().copied();
+        let listed = self.slots.iter().flat_map(|slots| slots.chunk_by(u32::eq));
+        let listed = listed.map(|equal| equal[0]);
         let logged = self.slots.is_none().then(|| self.changes.since(self.since));
         let logged = logged.into_iter().flatten().map(|change| change.index);
         let old = listed.chain(logged).filter(|index| *index < self.old);
         old.chain(self.old..self.used).map(|index| index as usize)
     }
 
-    /// The number of these slots.
-    #[cfg(feature = "serde")]
+    /// The number of these slots. O(changes).
     pub(super) fn len(&self) -> usize {
         self.slots().count()
     }
@@ -366,7 +366,15 @@ impl<T: Clone> UndoLog<T> {
 
     /// Returns what changed since the mark that has `newer` newer ones, in a slab that has these
     /// numbers now. O(1) and no allocation for the last mark; otherwise O(c log c) for c changes.
-    pub(super) fn difference(&self, newer: usize, now: Numbers) -> Difference<'_> {
+    ///
+    /// # Errors
+    ///
+    /// If memory for the slots of an earlier mark is refused.
+    pub(super) fn difference(
+        &self,
+        newer: usize,
+        now: Numbers,
+    ) -> Result<Difference<'_>, AllocError> {
         let first = self.marks.len() - 1 - newer;
         let at = |mark: usize| match self.marks.get(mark) {
             Some(mark) => (mark.changes, mark.values),
@@ -382,22 +390,26 @@ impl<T: Clone> UndoLog<T> {
         let base = self.marks.get(first).map_or(now, |mark| mark.numbers);
         let changes = &self.changes;
         let old = base.used.min(now.used);
-        let slots = (newer > 0).then(|| {
-            let slots = changes.since(at(first).0).map(|change| change.index);
-            let mut slots: Vec<u32> = slots.filter(|index| *index < old).collect();
-            slots.sort_unstable();
-            slots.dedup();
-            slots
-        });
-        Difference {
+        let since = at(first).0;
+        let slots = match newer {
+            0 => None,
+            _ => {
+                let most = (changes.end() - since) as usize;
+                let mut slots = Array::try_untouched(most, &Source::GLOBAL)?;
+                changes.since(since).for_each(|it| slots.push(it.index));
+                slots.sort_unstable();
+                Some(slots)
+            }
+        };
+        Ok(Difference {
             base,
             kept,
             old,
             used: now.used,
             slots,
             changes,
-            since: at(first).0,
-        }
+            since,
+        })
     }
 
     /// Drops the last mark, after which nothing is logged any more.

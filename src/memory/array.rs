@@ -16,9 +16,8 @@ use crate::raw::memory::Block;
 use crate::raw::source::Source;
 use crate::raw::to_the_end::to_the_end;
 
-/// An array that grows only when it is told to. It does not drop its entries: an owner of entries with
-/// destructors [clears](Self::clear) it first. (So a reference in an entry may be dangling then, as in a
-/// `Vec` of references.)
+/// An array that grows only when it is told to. It does not drop its entries: [`Values`] does. (So a
+/// reference in an entry may be dangling then, as in a `Vec` of references.)
 pub(crate) struct Array<T> {
     start: NonNull<T>,
     len: usize,
@@ -132,6 +131,93 @@ impl<T: Copy> Array<T> {
         while self.len < self.capacity {
             self.push(entry);
         }
+    }
+}
+
+/// An [`Array`] that drops its entries.
+#[derive(Debug)]
+pub(crate) struct Values<T>(Array<T>);
+
+impl<T> Values<T> {
+    pub(crate) const fn of(entries: Array<T>) -> Self {
+        Values(entries)
+    }
+
+    /// Returns clones of the entries, in memory from the same source.
+    pub(crate) fn try_clone(&self) -> Result<Self, AllocError>
+    where
+        T: Clone,
+    {
+        let mut clone = Values(Array::try_untouched(self.len, self.source())?);
+        self.iter().for_each(|entry| clone.push(entry.clone()));
+        Ok(clone)
+    }
+
+    /// Adds an entry. The memory doubles if there is none left.
+    pub(crate) fn try_push(&mut self, entry: T) -> Result<(), AllocError> {
+        if self.0.len == self.0.capacity {
+            self.0.try_grow((2 * self.0.capacity).max(FIRST))?;
+        }
+        self.0.push(entry);
+        Ok(())
+    }
+}
+
+/// Entries of the first memory of an array that grows by itself.
+const FIRST: usize = 4;
+
+impl<T> Deref for Values<T> {
+    type Target = Array<T>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Array<T> {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for Values<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Array<T> {
+        &mut self.0
+    }
+}
+
+impl<T> Drop for Values<T> {
+    #[inline]
+    fn drop(&mut self) {
+        if core::mem::needs_drop::<T>() {
+            self.clear();
+        }
+    }
+}
+
+/// Reads as many entries as there are: no number in the input claims memory.
+#[cfg(feature = "serde")]
+impl<'de, T: serde::Deserialize<'de>> serde::Deserialize<'de> for Values<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries<T>(core::marker::PhantomData<T>);
+
+        impl<'de, T: serde::Deserialize<'de>> serde::de::Visitor<'de> for Entries<T> {
+            type Value = Values<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a sequence")
+            }
+
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(
+                self,
+                mut entries: A,
+            ) -> Result<Values<T>, A::Error> {
+                let none = Array::try_with_capacity(0, &Source::GLOBAL);
+                let mut values = Values(none.map_err(serde::de::Error::custom)?);
+                while let Some(entry) = entries.next_element()? {
+                    values.try_push(entry).map_err(serde::de::Error::custom)?;
+                }
+                Ok(values)
+            }
+        }
+
+        deserializer.deserialize_seq(Entries(core::marker::PhantomData))
     }
 }
 

@@ -77,7 +77,6 @@ fn is_like_a_map<K: SlabKey>() {
                 }
                 model.clear();
             }
-            (13, _) if random(20) == 0 => slab.sort_by_key(|value| value.len()),
             (14, Some(key)) => {
                 let other = *slab.keys_as_slice().last().unwrap();
                 match slab.get_disjoint_mut([other, key]) {

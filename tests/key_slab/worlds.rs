@@ -186,7 +186,8 @@ fn cloning_into_a_world_replaces_its_checkpoints() {
     ages.insert(names, keys[3], 3);
     let first = from.checkpoint();
     let (names, ages) = from.parts_mut();
-    (names.clear(), ages.clear());
+    names.clear();
+    ages.clear();
 
     for room in [0, 100] {
         let mut into = World::default();
@@ -394,7 +395,8 @@ fn entries_are_those_of_a_map() {
                 }
             }
             (_, Some(key)) => {
-                if entries.try_insert(&slab, key, step.to_string()).is_ok() {
+                let set = entries.try_insert(&slab, key, step.to_string());
+                if set.is_ok() {
                     model.retain(|it, _| it.index() != key.index());
                     model.insert(key, step.to_string());
                 }

@@ -331,7 +331,31 @@ fn a_refused_chunk_loses_no_slot_and_no_stretch_that_is_touched_ahead() {
 #[test]
 fn a_log_whose_memory_fails_is_rewound() {
     type Log = CheckpointSlab<u64, GenKey>;
-    let changes: [fn(&mut Log); 6] = [
+    // Keys of free slots, which the random program would return later.
+    fn some_keys(slab: &Log) -> Vec<GenKey> {
+        without_fault(|| {
+            let mut copy = slab.parts().clone();
+            (0..60).map(|number| copy.insert(number)).collect()
+        })
+    }
+
+    let changes: [fn(&mut Log); 9] = [
+        |slab| {
+            for key in some_keys(slab).into_iter().rev() {
+                let _ = slab.insert_at(key, 5);
+            }
+        },
+        |slab| {
+            let keys = some_keys(slab);
+            let _ = slab.try_extend(keys.into_iter().step_by(3).map(|key| (key, 5)));
+        },
+        // Half of the log is cloned, then the slab is changed.
+        |slab| {
+            slab.checkpoint();
+            slab.values_mut().rev().take(3).for_each(|it| *it = 9);
+            *slab = slab.clone();
+            slab.clear();
+        },
         |slab| slab.clear(),
         |slab| slab.retain(|_, number| number % 2 == 0),
         |slab| slab.values_mut().for_each(|number| *number += 1),
@@ -361,7 +385,7 @@ fn a_log_whose_memory_fails_is_rewound() {
                 });
                 let mut slab = CheckpointSlab::from(slab);
                 let checkpoint = slab.checkpoint();
-                let state = slab.clone();
+                let state = slab.parts().clone();
                 (slab, checkpoint, state)
             });
             let _ = unless_it_panics(|| change(&mut slab));

@@ -1,6 +1,6 @@
 //! Frames of a simulation that can be rolled back: the state is saved, some values change, and the
 //! frame is kept or undone. With checkpoints of a slab, with copies of the whole slab, and with its
-//! snapshots in bytes.
+//! snapshots in bytes; and a replica that follows by differences in bytes.
 
 use std::mem::take;
 
@@ -54,6 +54,7 @@ fn cases(_: &Arguments, _: usize, _: usize) -> Vec<Case> {
         entry!("KeySlab, clone", Kept<Copied<false>>),
         entry!("CheckpointSlab", Checkpoints),
         entry!("KeySlab, postcard", Kept<Snapshot>),
+        entry!("CheckpointSlab, followed", Followed),
         entry!("KeySlab, not saved", Kept<NotSaved>),
     ];
     let columns = const { &[Column::Value(Metric::Ticks), Column::Ratio(COPIES)] };
@@ -133,6 +134,39 @@ impl State for Checkpoints {
     #[inline(always)]
     fn roll_back(&mut self) {
         self.slab.rewind(self.last.expect("it was saved"));
+    }
+}
+
+/// A slab whose changes in each frame are written, and read and applied by a replica.
+#[derive(Default)]
+struct Followed {
+    slab: CheckpointSlab<Value>,
+    replica: KeySlab<Value>,
+    last: Option<Checkpoint>,
+    bytes: Vec<u8>,
+}
+
+impl State for Followed {
+    const IS_SAVED: bool = false;
+
+    forward!();
+
+    fn save(&mut self) {
+        if let Some(last) = self.last {
+            let changes = self.slab.changes_since(last).expect("it is kept");
+            self.bytes.clear();
+            self.bytes = postcard::to_extend(&changes, take(&mut self.bytes)).expect("it has room");
+            let patch = postcard::from_bytes(&self.bytes).expect("it is a difference");
+            self.replica.apply(patch).expect("it follows");
+        } else {
+            self.replica = self.slab.parts().clone();
+        }
+        self.last = Some(self.slab.checkpoint());
+        self.slab.keep_last(1);
+    }
+
+    fn roll_back(&mut self) {
+        unreachable!("it is not saved")
     }
 }
 

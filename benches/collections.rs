@@ -1,11 +1,12 @@
 //! Collections by key beside those of `std`, of `nexus-collections` and of the crates that programs
-//! take for them: sorted maps, heaps, timers, lists, books of orders, an index by id, and caches.
+//! take for them: sorted maps, heaps, timers, lists, books of orders, an index by id, caches, and values
+//! in one slice.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use flatslab::collections::{Heap, Lru, SortedMap, SortedSlab, TimerWheel};
-use flatslab::{GenKey, Key};
+use flatslab::collections::{DenseSlab, Heap, Lru, SortedMap, SortedSlab, TimerWheel};
+use flatslab::{GenKey, Key, KeySlab};
 use flatslab_benches::prelude::*;
 use priority_queue::PriorityQueue;
 use rand::Rng;
@@ -13,6 +14,7 @@ use rand::seq::SliceRandom;
 
 use books::{ByKey, OnBTree, OnBTreeMap, OnRbTree, Side, book};
 use caches::{Cache, cache};
+use dense::{Values, dense};
 use heaps::{Binary, Nexus, OurHeap, Timers, heap};
 use indices::{Dense, Fold, Fx, Index, OfHash, OfIndexMap, Sip, Sparse, growing, index};
 use lists::{Boxes, NexusQueue, OurList, Queue, list};
@@ -23,6 +25,8 @@ use timers::{Stale, Timeouts, longest_tick, timers};
 mod books;
 #[path = "by_key/caches.rs"]
 mod caches;
+#[path = "by_key/dense.rs"]
+mod dense;
 #[path = "by_key/heaps.rs"]
 mod heaps;
 #[path = "by_key/indices.rs"]
@@ -43,13 +47,19 @@ const PLAN: Plan = plan::of(
         (1 << 20, &FAMILIES),
     ],
     1 << 10,
-    &["BTreeMap", "BinaryHeap", "nexus List", "HashMap, foldhash"],
+    &[
+        "BTreeMap",
+        "BinaryHeap",
+        "nexus List",
+        "HashMap, foldhash",
+        "DenseSlotMap",
+    ],
     cases,
 );
 
-/// Bytes of an entry of a map, of a priority, of a value in a list, of an order in a book, and of a
-/// value with an id.
-const FAMILIES: [usize; 5] = [16, 8, 24, 32, 64];
+/// Bytes of an entry of a map, of a priority, of a value in a list, of an order in a book, of a value
+/// in one slice, and of a value with an id.
+const FAMILIES: [usize; 6] = [16, 8, 24, 32, 48, 64];
 
 const MAPS: [&str; 7] = [
     "MAP insert",
@@ -81,6 +91,14 @@ const LISTS: [&str; 4] = [
 ];
 
 const BOOKS: [&str; 1] = ["BOOK remove + add"];
+
+const DENSE: [&str; 5] = [
+    "DENSE insert",
+    "DENSE get",
+    "DENSE remove + insert",
+    "DENSE walk",
+    "DENSE walk, 1 % live",
+];
 
 const INDICES: [&str; 3] = ["INDEX get", "INDEX get, not there", "INDEX remove + insert"];
 
@@ -122,6 +140,11 @@ fn cases(_: &Arguments, live: usize, bytes: usize) -> Vec<Case> {
         )],
         32 => vec![case!(
             BOOKS, "BTreeMap, List", book: ByKey, OnBTreeMap, OnBTree, OnRbTree
+        )],
+        48 => vec![case!(
+            DENSE, "DenseSlotMap", dense: DenseSlab<[u64; 6], GenKey>,
+            slotmap::DenseSlotMap<slotmap::DefaultKey, [u64; 6]>, KeySlab<[u64; 6], GenKey>,
+            slotmap::SlotMap<slotmap::DefaultKey, [u64; 6]>
         )],
         _ => {
             let mut cases = vec![

@@ -37,7 +37,8 @@ pub(super) fn dense<V: Values>(mut setting: Setting) -> Turn {
             sum += values.number(keys[pick as usize]).expect("it is there");
         }
     }));
-    assert_eq!(sum, picks.iter().map(|pick| u64::from(*pick)).sum());
+    let expected: u64 = picks.iter().map(|pick| u64::from(*pick)).sum();
+    assert_eq!(sum, expected);
     rows.push(setting.time(count, || {
         for &pick in &picks {
             let value = values.remove(keys[pick as usize]).expect("it is there");

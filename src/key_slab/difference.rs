@@ -608,7 +608,7 @@ mod tests {
             let (mut refused, mut applied) = (0, 0);
             for _ in 0..amount(20_000, 100) {
                 let mut forged = patch.clone();
-                (0..=random(3)).for_each(|_| forge(&mut forged));
+                (0..random(4)).for_each(|_| forge(&mut forged));
                 let mut replica = base.clone();
                 if replica.apply(forged).is_ok() {
                     applied += 1;

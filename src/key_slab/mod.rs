@@ -48,7 +48,9 @@
 //! * `vacant-stack`: the stack has the index of each vacant cell once, except those of retired
 //!   cells, of which there are `retired`, and those of cells kept for detached values, of which
 //!   there are `detached`. It has room for `capacity` indices.
-//! * `whole-key-slab`: no user code runs while one of these does not hold.
+//! * `whole-key-slab`: no user code runs while one of these does not hold, except for destructors of
+//!   values that a rewind or a difference replaces: they do not reach the slab, and the rest is done even
+//!   if one panics.
 
 // | file | content |
 // |---|---|
@@ -58,9 +60,11 @@
 // | `iter.rs`, `many.rs` | iteration, by reference and by value; operations on several values at once, or all |
 // | `restore.rs`, `snapshot.rs`, `as_map.rs` | values under keys they had; snapshots; the format of the `slab` crate |
 // | `growable.rs`, `bounded.rs`, `options.rs` | what differs between the kinds of slab, and the memory of a bounded slab in a static |
-// | `secondary.rs` | more data about the values of another slab |
+// | `convert.rs` | slabs made of the values of another one |
+// | `secondary.rs`, `secondary_entry.rs` | more data about the values of another slab; the place of an entry |
 // | `checkpoint.rs`, `undo_log.rs` | slabs that return to earlier states together, and the log of what changed in each |
-// | `logged.rs`, `logged_secondary.rs` | a slab and a secondary slab whose changes are logged |
+// | `logged.rs`, `logged_restore.rs`, `logged_secondary.rs` | a slab whose changes are logged, values under keys they had, and a secondary slab |
+// | `difference.rs` | what changed since a checkpoint, for a replica |
 
 #[cfg(feature = "serde")]
 #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]

@@ -132,6 +132,13 @@ pub unsafe trait Cell<T>: Sized {
     /// value.)
     unsafe fn fill(cell: NonNull<Self>, version: u32, value: T);
 
+    /// Gives the value another version; does nothing if cells have no versions.
+    ///
+    /// # Safety
+    ///
+    /// The cell is occupied, and the version is odd.
+    unsafe fn set_version(&mut self, version: u32);
+
     /// Moves the value out. The vacant cell has this even version.
     ///
     /// # Safety
@@ -202,6 +209,9 @@ unsafe impl<T> Cell<T> for Bare<T> {
         // SAFETY: `cell` is a vacant cell (precondition): no value is overwritten.
         unsafe { cell.write(Bare(Some(value))) };
     }
+
+    #[inline(always)]
+    unsafe fn set_version(&mut self, _: u32) {}
 
     #[inline(always)]
     unsafe fn vacate(cell: NonNull<Self>, _: u32) -> T {
@@ -300,6 +310,12 @@ unsafe impl<T> Cell<T> for Versioned<T> {
             (&raw mut (*cell.as_ptr()).value).write(MaybeUninit::new(value));
             (&raw mut (*cell.as_ptr()).version).write(version);
         }
+    }
+
+    #[inline(always)]
+    unsafe fn set_version(&mut self, version: u32) {
+        debug_assert!(self.is_occupied() && version % 2 == 1);
+        self.version = version;
     }
 
     #[inline(always)]

@@ -906,6 +906,27 @@ impl<T, K: SlabKey, S: Storage> IndexMut<K> for PlainSlab<T, K, S> {
     }
 }
 
+/// The number of slots of a slab that are used, while that changes; also if user code panics.
+#[cfg(feature = "alloc")]
+struct Filled<'a, T, K: SlabKey, S: Storage> {
+    slab: &'a mut PlainSlab<T, K, S>,
+    used: usize,
+}
+
+#[cfg(feature = "alloc")]
+impl<'a, T, K: SlabKey, S: Storage> Filled<'a, T, K, S> {
+    fn new(slab: &'a mut PlainSlab<T, K, S>, used: usize) -> Self {
+        Filled { slab, used }
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl<T, K: SlabKey, S: Storage> Drop for Filled<'_, T, K, S> {
+    fn drop(&mut self) {
+        self.slab.used = self.used;
+    }
+}
+
 /// A slab that is being filled; settles its stack if that panics (`whole-key-slab`).
 #[cfg(feature = "alloc")]
 struct Settled<'a, T, K: SlabKey, S: Storage>(&'a mut PlainSlab<T, K, S>);
@@ -939,23 +960,65 @@ impl<T: Clone, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     }
 
     /// Clones everything into an empty slab with at least as many slots.
+    #[inline]
     fn clone_to(&self, clone: &mut Self) {
-        debug_assert!(clone.used == 0 && clone.capacity() >= self.used);
+        debug_assert!(clone.used == 0);
+        self.clone_slots_to(clone, |_| 0);
+    }
+
+    /// Clones everything into a slab with at least as many slots, into its values where it has some.
+    fn clone_over(&self, clone: &mut Self) {
+        clone.cells.clear();
+        self.clone_slots_to(clone, |clone| {
+            let common = clone.used.min(self.used);
+            while clone.cut_one(common) {}
+            for (index, from) in self.existing()[..common].iter().enumerate() {
+                // SAFETY: by `used-cells` the cell exists; versions are those of the other slab's
+                // cells, odd exactly if these have a value. User code runs where the cell is whole.
+                unsafe {
+                    let mut to = clone.place(index);
+                    let version = from.version();
+                    match (to.as_ref().is_occupied(), from.get()) {
+                        (true, Some(value)) => {
+                            // First, which may panic: then the old key still finds the value.
+                            to.as_mut().value_mut().clone_from(value);
+                            to.as_mut().set_version(version | 1);
+                        }
+                        (true, None) => drop::<T>(K::Cell::vacate(to, version)),
+                        (false, Some(value)) => K::Cell::fill(to, version | 1, value.clone()),
+                        (false, None) => K::Cell::<T>::write_vacant(to, version),
+                    }
+                }
+            }
+            common
+        });
+    }
+
+    /// Clones everything into a slab without free slots, after `common` has cloned into the slots
+    /// that it uses, and returned their number. Settles its stack if that panics.
+    #[inline(always)]
+    fn clone_slots_to(&self, clone: &mut Self, common: impl FnOnce(&mut Self) -> usize) {
+        debug_assert!(clone.capacity() >= self.used);
         clone.floor = self.floor;
         clone.set_wraps(self.wraps());
         let settled = Settled(clone);
         let clone = &mut *settled.0;
-        for (index, from) in self.existing().iter().enumerate() {
+        let first = common(clone);
+        // Both in registers: what `clone` refers to may be anywhere.
+        // SAFETY: the place of the first cell, if there is one.
+        let (cells, mut filling) = (unsafe { clone.place(0) }, Filled::new(clone, first));
+        for (index, from) in self.existing().iter().enumerate().skip(first) {
             // SAFETY: the clone has at least as many slots, so the index is below its capacity.
-            let to = unsafe { clone.place(index) };
+            let to = unsafe { cells.add(index) };
             match from.get().cloned() {
                 // SAFETY: the cell exists once it is written (`used-cells`). User code runs before.
                 Some(value) => unsafe { K::Cell::fill(to, from.version() | 1, value) },
                 // SAFETY: as above: the place is allocated, and not used as a cell yet.
                 None => unsafe { K::Cell::<T>::write_vacant(to, from.version()) },
             }
-            clone.used = index + 1;
+            filling.used = index + 1;
         }
+        drop(filling);
         clone.cells.copy_stack(&self.cells);
         clone.retired = self.retired;
         clone.detached = self.detached;
@@ -1006,9 +1069,10 @@ impl<T: Clone, K: SlabKey, S: Storage> Clone for PlainSlab<T, K, S> {
         self.clone_for(0)
     }
 
-    /// Drops the values of this slab and clones those of `source`, into the present memory if it
-    /// suffices. A bounded slab has the capacity of `source` afterwards. If cloning a value panics,
-    /// the slab has the values that were cloned before; if it needed other memory, it is unchanged.
+    /// Clones the values of `source` into the present memory if it suffices: into the value of the
+    /// same slot, by its `clone_from`, where there is one. A bounded slab has the capacity of `source`
+    /// afterwards. If cloning a value panics, the slab has the values that were cloned before, and its
+    /// own in later slots; if it needed other memory, it is unchanged.
     #[track_caller]
     fn clone_from(&mut self, source: &Self) {
         let is_enough = if S::CAPACITY.is_fixed() {
@@ -1017,11 +1081,7 @@ impl<T: Clone, K: SlabKey, S: Storage> Clone for PlainSlab<T, K, S> {
             self.capacity() >= source.used
         };
         if is_enough {
-            // In this order, so that if a destructor panics, no old key finds a new value.
-            self.clear();
-            self.cells.clear();
-            self.used = 0;
-            source.clone_to(self);
+            source.clone_over(self);
         } else {
             let (growths, mut tally) = (self.cells.growths(), self.tally);
             *self = source.clone();

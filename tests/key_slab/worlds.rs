@@ -257,6 +257,64 @@ fn cloning_into_a_world_that_panics_leaves_it_without_checkpoints() {
 }
 
 #[test]
+fn cloning_into_a_slab_leaves_each_slot_as_it_is_there() {
+    fn check<K: flatslab::key_slab::SlabKey>() {
+        let living = Rc::new(Cell::new(0));
+        let mut random = 7_u64;
+        let mut below = |n: u64| {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (random >> 33) % n
+        };
+        let mut any = |panics: bool| {
+            let mut slab = KeySlab::<Fragile, K>::with_key();
+            let mut keys = Vec::new();
+            for number in 0..below(30) as u32 {
+                let panics = match panics && below(10) == 0 {
+                    true => Panics::WhenCloned,
+                    false => Panics::Never,
+                };
+                keys.push(slab.insert(Fragile::new(&living, number, panics)));
+                if below(3) == 0 {
+                    let key = keys.swap_remove(below(keys.len() as u64) as usize);
+                    slab.remove(key);
+                }
+            }
+            slab
+        };
+        let numbers = |slab: &KeySlab<Fragile, K>| {
+            slab.iter()
+                .map(|(key, it)| (key, it.number))
+                .collect::<Vec<_>>()
+        };
+        for round in 0..amount(400, 20) {
+            let (mut into, from) = (any(false), any(round % 2 == 0));
+            let (before, there) = (numbers(&into), numbers(&from));
+            if catch_unwind(AssertUnwindSafe(|| into.clone_from(&from))).is_ok() {
+                assert_eq!(numbers(&into), there);
+                assert_eq!(into.used_slots(), from.used_slots());
+            } else {
+                // Of the slots one part has what is there, and the rest what was here.
+                for (key, number) in numbers(&into) {
+                    assert!(there.contains(&(key, number)) || before.contains(&(key, number)));
+                }
+            }
+            let free = into.free_slots();
+            for _ in 0..free {
+                into.insert(Fragile::new(&living, 0, Panics::Never));
+            }
+            assert_eq!(into.free_slots(), 0);
+        }
+        drop(any);
+        assert_eq!(living.get(), 0);
+    }
+
+    check::<Key>();
+    check::<GenKey>();
+}
+
+#[test]
 fn values_are_inserted_under_keys_of_choice_and_rolled_back() {
     let mut slab = CheckpointSlab::<u32, GenKey>::with_key();
     let keys: Vec<_> = (0..6).map(|number| slab.insert(number)).collect();

@@ -306,7 +306,6 @@ fn cloning_into_a_slab_leaves_each_slot_as_it_is_there() {
             }
             assert_eq!(into.free_slots(), 0);
         }
-        drop(any);
         assert_eq!(living.get(), 0);
     }
 

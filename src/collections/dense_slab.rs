@@ -749,7 +749,7 @@ impl<T: Serialize, K: SlabKey> Serialize for DenseSlab<T, K> {
 /// Deserializes a slab with the same values in the same order, under the same keys, which returns the
 /// same keys from then on. Memory is that of the global allocator.
 ///
-/// No number in the input claims memory. If the slots and the values do not belong together, that is
+/// A number in the input claims at most a mebibyte. If the slots and the values do not belong together, that is
 /// an error.
 #[cfg(feature = "serde")]
 impl<'de, T: Deserialize<'de>, K: SlabKey> Deserialize<'de> for DenseSlab<T, K> {

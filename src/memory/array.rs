@@ -191,7 +191,12 @@ impl<T> Drop for Values<T> {
     }
 }
 
-/// Reads as many entries as there are: no number in the input claims memory.
+/// The most bytes that are allocated for entries that were only announced.
+#[cfg(feature = "serde")]
+const MOST_ANNOUNCED: usize = 1 << 20;
+
+/// Reads as many entries as there are: a number in the input claims no more than
+/// [a mebibyte](MOST_ANNOUNCED).
 #[cfg(feature = "serde")]
 impl<'de, T: serde::Deserialize<'de>> serde::Deserialize<'de> for Values<T> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -208,8 +213,11 @@ impl<'de, T: serde::Deserialize<'de>> serde::Deserialize<'de> for Values<T> {
                 self,
                 mut entries: A,
             ) -> Result<Values<T>, A::Error> {
-                let none = Array::try_with_capacity(0, &Source::GLOBAL);
-                let mut values = Values(none.map_err(serde::de::Error::custom)?);
+                // What is announced is not trusted with more than this.
+                let most = MOST_ANNOUNCED / size_of::<T>().max(1);
+                let announced = entries.size_hint().unwrap_or(0).min(most);
+                let array = Array::try_untouched(announced, &Source::GLOBAL);
+                let mut values = Values(array.map_err(serde::de::Error::custom)?);
                 while let Some(entry) = entries.next_element()? {
                     values.try_push(entry).map_err(serde::de::Error::custom)?;
                 }

@@ -96,8 +96,8 @@ echo '#![doc = include_str!("lib.md")]' >"$work/slab-tests/src/lib.rs"
 tests "$work/slab-tests"
 
 # `slotmap` itself. Its tests stand in the modules that they test. Left out are those of
-# `HopSlotMap` and `DenseSlotMap`, which the facade does not have (hop.rs, dense.rs), the
-# examples, of which one has a wrong number and the other asserts nothing, and
+# `HopSlotMap`, which the facade does not have (hop.rs), the examples, of which one has a wrong
+# number and the other asserts nothing, and
 skip=(
     iters_cloneable        # of all five maps at once
     check_is_older_version # of a private function
@@ -108,7 +108,7 @@ package slotmap-tests '[features]' 'default = ["serde"]' 'serde = []' \
     '[dependencies]' "slotmap = { path = \"$root/compat/slotmap\", features = [\"serde\"] }" \
     '[dev-dependencies]' 'fxhash = "0.2.1"' 'quickcheck = "1"' 'serde = "1"' \
     'serde_derive = "1"' 'serde_json = "1"'
-for module in lib basic secondary sparse_secondary; do
+for module in lib basic dense secondary sparse_secondary; do
     documentation "$sources/src/$module.rs" >"$work/slotmap-tests/src/$module.md"
     echo "#[doc = include_str!(\"$module.md\")] pub mod $module {}" \
         >>"$work/slotmap-tests/src/lib.rs"

@@ -2,16 +2,18 @@
 
 use flatslab::GenKey;
 
-use crate::KeyData;
+use crate::{Key, KeyData};
 
 /// What an iterator of a map's storage gives.
 pub(crate) trait Item {
+    type Key;
     type Value;
 
-    fn split(self) -> (KeyData, Self::Value);
+    fn split(self) -> (Self::Key, Self::Value);
 }
 
 impl<X> Item for (GenKey, X) {
+    type Key = KeyData;
     type Value = X;
 
     #[inline(always)]
@@ -21,10 +23,22 @@ impl<X> Item for (GenKey, X) {
 }
 
 impl<X> Item for (KeyData, X) {
+    type Key = KeyData;
     type Value = X;
 
     #[inline(always)]
     fn split(self) -> (KeyData, X) {
+        self
+    }
+}
+
+/// Of a map that has keys of the caller's type.
+impl<K: Key, X> Item for (K, X) {
+    type Key = K;
+    type Value = X;
+
+    #[inline(always)]
+    fn split(self) -> (K, X) {
         self
     }
 }
@@ -65,9 +79,9 @@ macro_rules! iterators {
         iterators! { @iterator ['a, K: Key, V] ValuesMut<'a, K, V>, &'a mut V, |(_, value)| value }
 
         #[inline(always)]
-        fn pair<K: Key, I: $crate::iter::Item>(item: I) -> (K, I::Value) {
-            let (data, value) = item.split();
-            (data.into(), value)
+        fn pair<K: Key, I: $crate::iter::Item<Key: Into<K>>>(item: I) -> (K, I::Value) {
+            let (key, value) = item.split();
+            (key.into(), value)
         }
     };
     (@struct $of:literal, $map:literal, $method:literal;

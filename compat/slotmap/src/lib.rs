@@ -48,6 +48,7 @@ pub mod __impl {
 }
 
 pub mod basic;
+pub mod dense;
 mod iter;
 mod memory;
 pub mod secondary;
@@ -63,6 +64,7 @@ use core::num::NonZeroU32;
 use flatslab::GenKey;
 
 pub use basic::SlotMap;
+pub use dense::DenseSlotMap;
 pub use secondary::SecondaryMap;
 #[cfg(feature = "std")]
 pub use sparse_secondary::SparseSecondaryMap;

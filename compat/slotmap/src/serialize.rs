@@ -16,7 +16,7 @@ use serde::ser::{self, Impossible, SerializeSeq};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, forward_to_deserialize_any};
 
 use crate::secondary::{SecondaryMap, Slot};
-use crate::{Key, KeyData, SlotMap};
+use crate::{DenseSlotMap, Key, KeyData, SlotMap};
 
 #[derive(Serialize, Deserialize)]
 struct SerKey {
@@ -85,8 +85,12 @@ where
     seq.end()
 }
 
-/// Reads slots, and takes the one away that is never used.
-fn read<'de, D, T>(deserializer: D) -> Result<impl Iterator<Item = SerdeSlot<T>>, D::Error>
+/// Reads slots, and takes the one away that is never used. The first ones are not
+/// [checked](SerdeSlot::check).
+fn read<'de, D, T>(
+    deserializer: D,
+    unchecked: usize,
+) -> Result<impl Iterator<Item = SerdeSlot<T>>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
@@ -96,11 +100,15 @@ where
         return Err(D::Error::custom("too many slots"));
     }
     let mut checked = Vec::with_capacity(slots.len());
-    for slot in slots {
-        checked.push(slot.check()?);
+    for (index, slot) in slots.into_iter().enumerate() {
+        checked.push(if index < unchecked {
+            slot
+        } else {
+            slot.check()?
+        });
     }
     match checked.first() {
-        Some(SerdeSlot { value: None, .. }) => Ok(checked.into_iter().skip(1)),
+        Some(slot) if slot.version % 2 == 0 => Ok(checked.into_iter().skip(1)),
         _ => Err(D::Error::custom("first slot not empty")),
     }
 }
@@ -121,7 +129,7 @@ impl<K: Key, V: Serialize> Serialize for SecondaryMap<K, V> {
 
 impl<'de, K: Key, V: Deserialize<'de>> Deserialize<'de> for SecondaryMap<K, V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let slots = read(deserializer)?.map(|slot| -> Slot<V> {
+        let slots = read(deserializer, 0)?.map(|slot| -> Slot<V> {
             let version = NonZeroU32::new(slot.version);
             version.zip(slot.value)
         });
@@ -165,47 +173,92 @@ const DETACHED: u32 = 1 << 31;
 /// The version of a slot that takes no more values.
 const RETIRED: u32 = DETACHED - 2;
 
+/// Writes the slots of a slab, with these values in their order.
+fn write_slab<S: Serializer, T: Serialize>(
+    serializer: S,
+    slab: &KeySlab<T, GenKey>,
+    mut values: impl Iterator<Item: Serialize>,
+) -> Result<S::Ok, S::Error> {
+    let mut versions = Vec::with_capacity(slab.used_slots());
+    let snapshot = slab.serialize(Versions(&mut versions));
+    snapshot.map_err(ser::Error::custom)?;
+    let slots = versions.into_iter().map(|version| SerdeSlot {
+        value: if version % 2 == 1 {
+            values.next()
+        } else {
+            None
+        },
+        version: version & !DETACHED,
+    });
+    write(serializer, &vacant(), slots)
+}
+
+/// Makes a slab of slots, with what their values are turned into.
+///
+/// All vacant slots are free, the last one first, as `slotmap` reads them: so those of detached
+/// values, too.
+fn slab_of<'de, T, V, E>(
+    slots: impl Iterator<Item = SerdeSlot<V>>,
+    mut inner: impl FnMut(GenKey, V) -> T,
+) -> Result<KeySlab<T, GenKey>, E>
+where
+    T: Deserialize<'de>,
+    E: serde::de::Error,
+{
+    let mut versions = Vec::new();
+    let mut values = Vec::new();
+    for (index, slot) in slots.enumerate() {
+        versions.push(if slot.value.is_some() {
+            slot.version - 1
+        } else {
+            slot.version.min(RETIRED)
+        });
+        if let Some(value) = slot.value {
+            let raw = u64::from(slot.version) << 32 | index as u64;
+            let key = GenKey::from_raw(raw)
+                .ok_or_else(|| E::custom("a slot has a later version than there are"))?;
+            values.push((key, inner(key, value)));
+        }
+    }
+    let mut slab = KeySlab::deserialize(Snapshot::Slab(&versions)).map_err(E::custom)?;
+    slab.try_extend(values).map_err(E::custom)?;
+    Ok(slab)
+}
+
 impl<K: Key, V: Serialize> Serialize for SlotMap<K, V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut versions = Vec::with_capacity(self.inner.used_slots());
-        let snapshot = self.inner.serialize(Versions(&mut versions));
-        snapshot.map_err(ser::Error::custom)?;
-        let mut values = self.inner.iter().map(|(_, value)| value);
-        let slots = versions.into_iter().map(|version| SerdeSlot {
-            value: if version % 2 == 1 {
-                values.next()
-            } else {
-                None
-            },
-            version: version & !DETACHED,
-        });
-        write(serializer, &vacant(), slots)
+        write_slab(serializer, &self.inner, self.values())
     }
 }
 
-/// All vacant slots are free, the last one first, as `slotmap` reads them: so those of detached
-/// values, too.
 impl<'de, K: Key, V: Deserialize<'de>> Deserialize<'de> for SlotMap<K, V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut versions = Vec::new();
-        let mut values = Vec::new();
-        for (index, slot) in read(deserializer)?.enumerate() {
-            versions.push(if slot.value.is_some() {
-                slot.version - 1
-            } else {
-                slot.version.min(RETIRED)
-            });
-            if let Some(value) = slot.value {
-                let raw = u64::from(slot.version) << 32 | index as u64;
-                let key = GenKey::from_raw(raw)
-                    .ok_or_else(|| D::Error::custom("a slot has a later version than there are"))?;
-                values.push((key, value));
-            }
-        }
-        let mut inner =
-            KeySlab::deserialize(Snapshot::Slab(&versions)).map_err(D::Error::custom)?;
-        inner.try_extend(values).map_err(D::Error::custom)?;
+        let inner = slab_of(read(deserializer, 0)?, |_, value| value)?;
         Ok(SlotMap::from_inner(inner))
+    }
+}
+
+/// As a `SlotMap`.
+impl<K: Key, V: Serialize> Serialize for DenseSlotMap<K, V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let values = self.values_as_slice();
+        let values = (self.slots.iter()).filter_map(|(_, at)| values.get(*at as usize));
+        write_slab(serializer, &self.slots, values)
+    }
+}
+
+/// The values are in the order of their slots then. What is in the slot that is never used does not
+/// matter, as there.
+impl<'de, K: Key, V: Deserialize<'de>> Deserialize<'de> for DenseSlotMap<K, V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (mut keys, mut values) = (Vec::new(), Vec::new());
+        let slots = slab_of(read(deserializer, 1)?, |key, value| {
+            let position = values.len() as u32;
+            keys.push(KeyData::of(key).into());
+            values.push(value);
+            position
+        })?;
+        Ok(DenseSlotMap::from_parts(keys, values, slots))
     }
 }
 

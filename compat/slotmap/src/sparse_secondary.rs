@@ -488,6 +488,7 @@ impl<'a, K: Key, V: Copy, S: BuildHasher> Extend<(K, &'a V)> for SparseSecondary
 }
 
 impl<V> Item for (u32, Slot<V>) {
+    type Key = KeyData;
     type Value = V;
 
     fn split(self) -> (KeyData, V) {
@@ -496,6 +497,7 @@ impl<V> Item for (u32, Slot<V>) {
 }
 
 impl<'a, V> Item for (&u32, &'a Slot<V>) {
+    type Key = KeyData;
     type Value = &'a V;
 
     fn split(self) -> (KeyData, &'a V) {
@@ -504,6 +506,7 @@ impl<'a, V> Item for (&u32, &'a Slot<V>) {
 }
 
 impl<'a, V> Item for (&u32, &'a mut Slot<V>) {
+    type Key = KeyData;
     type Value = &'a mut V;
 
     fn split(self) -> (KeyData, &'a mut V) {

@@ -46,9 +46,16 @@ fn maps_and_keys_have_the_same_bytes() {
         slotmap::SparseSecondaryMap::new(),
         real_slotmap::SparseSecondaryMap::new(),
     );
+    let mut dense = (
+        slotmap::DenseSlotMap::new(),
+        real_slotmap::DenseSlotMap::new(),
+    );
     let keys: Vec<_> = (0..9_u8)
         .map(|n| (ours.insert(n), theirs.insert(n)))
         .collect();
+    for n in 0..9_u8 {
+        assert_eq!((dense.0.insert(n), dense.1.insert(n)), keys[n as usize]);
+    }
     for &key in &keys[2..6] {
         more.0.insert(key.0, "more".to_string());
         more.1.insert(key.1, "more".to_string());
@@ -57,8 +64,15 @@ fn maps_and_keys_have_the_same_bytes() {
     }
     for &key in [0, 5, 3, 8].map(|index| &keys[index]) {
         assert_eq!(ours.remove(key.0), theirs.remove(key.1));
+        assert_eq!(dense.0.remove(key.0), dense.1.remove(key.1));
     }
     let (mut ours, mut theirs) = crossed(&ours, &theirs);
+    for number in 0..9 {
+        let keys = (ours.insert(number), theirs.insert(number));
+        assert_eq!(keys.0.data().as_ffi(), keys.1.data().as_ffi());
+    }
+    let (mut ours, mut theirs) = crossed(&dense.0, &dense.1);
+    assert_eq!(ours.values_as_slice(), theirs.values_as_slice());
     for number in 0..9 {
         let keys = (ours.insert(number), theirs.insert(number));
         assert_eq!(keys.0.data().as_ffi(), keys.1.data().as_ffi());

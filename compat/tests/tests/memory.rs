@@ -173,6 +173,21 @@ fn all<V: Copy>(value: V) {
             filled!(slotmap::SlotMap::new()).clone(),
             filled!(real_slotmap::SlotMap::new()).clone()
         );
+        slotmap!(
+            "dense, inserted",
+            filled!(slotmap::DenseSlotMap::new()),
+            filled!(real_slotmap::DenseSlotMap::new())
+        );
+        slotmap!(
+            "dense, inserted with capacity",
+            filled!(slotmap::DenseSlotMap::with_capacity(n)),
+            filled!(real_slotmap::DenseSlotMap::with_capacity(n))
+        );
+        slotmap!(
+            "dense, cloned",
+            filled!(slotmap::DenseSlotMap::new()).clone(),
+            filled!(real_slotmap::DenseSlotMap::new()).clone()
+        );
         macro_rules! secondary {
             ($crate_name:ident) => {{
                 let mut map = $crate_name::SecondaryMap::new();

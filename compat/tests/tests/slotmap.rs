@@ -7,6 +7,8 @@ use slotmap::Key as _;
 
 type Ours = slotmap::SlotMap<slotmap::DefaultKey, u64>;
 type Theirs = real_slotmap::SlotMap<real_slotmap::DefaultKey, u64>;
+type OurDense = slotmap::DenseSlotMap<slotmap::DefaultKey, u64>;
+type TheirDense = real_slotmap::DenseSlotMap<real_slotmap::DefaultKey, u64>;
 
 /// What a map has: the number of its values, whether that is 0, its pairs by all three iterators,
 /// its keys, its values by both, and what the iterators say of their lengths.
@@ -33,11 +35,21 @@ trait Map: Clone + Sized {
     fn clear(&mut self);
     fn json(&self) -> String;
     fn from_json(json: &str) -> Result<Self, String>;
+    fn values_and_memory(&self) -> (usize, usize);
+    /// The keys and values as slices, and the capacity, where they are the same.
+    fn slices(&mut self) -> Option<(Vec<u64>, Vec<u64>, usize)>;
 }
 
 macro_rules! map {
-    ($map:ty) => {
+    ($map:ty, |$dense:ident| $slices:expr) => {
         impl Map for $map {
+            fn values_and_memory(&self) -> (usize, usize) {
+                (self.len(), self.capacity())
+            }
+            fn slices(&mut self) -> Option<(Vec<u64>, Vec<u64>, usize)> {
+                let $dense = self;
+                $slices
+            }
             fn insert(&mut self, value: u64) -> u64 {
                 self.insert(value).data().as_ffi()
             }
@@ -177,24 +189,52 @@ macro_rules! map {
         }
     };
 }
+
+/// What a dense map has, each by two ways.
+macro_rules! slices {
+    ($map:expr) => {{
+        let map = $map;
+        let keys = |keys: &[_]| -> Vec<u64> {
+            let keys: &[_] = keys;
+            keys.iter().map(|key| number(*key)).collect()
+        };
+        let (both_keys, both_values) = map.as_slices();
+        let both = (keys(both_keys), both_values.to_vec());
+        assert_eq!(both.0, keys(map.keys_as_slice()));
+        assert_eq!(both.1, map.values_as_slice());
+        map.values_as_mut_slice().reverse();
+        let (mut_keys, mut_values) = map.as_mut_slices();
+        assert_eq!(both.0, keys(mut_keys));
+        mut_values.reverse();
+        Some((both.0, both.1, map.capacity()))
+    }};
+}
 mod ours {
     use super::*;
     fn of(key: u64) -> slotmap::DefaultKey {
         slotmap::KeyData::from_ffi(key).into()
     }
-    map!(Ours);
+    fn number(key: slotmap::DefaultKey) -> u64 {
+        key.data().as_ffi()
+    }
+    map!(Ours, |_map| None);
+    map!(OurDense, |map| slices!(map));
 }
 mod theirs {
     use super::*;
     fn of(key: u64) -> real_slotmap::DefaultKey {
         real_slotmap::KeyData::from_ffi(key).into()
     }
-    map!(Theirs);
+    fn number(key: real_slotmap::DefaultKey) -> u64 {
+        key.data().as_ffi()
+    }
+    map!(Theirs, |_map| None);
+    map!(TheirDense, |map| slices!(map));
 }
 
-struct Pair {
-    ours: Ours,
-    theirs: Theirs,
+struct Pair<O, T> {
+    ours: O,
+    theirs: T,
     keys: Vec<u64>,
     /// Those of detached values; `slotmap` lets a value come back whose slot is free by then.
     detached: Vec<u64>,
@@ -216,7 +256,7 @@ macro_rules! both {
     }};
 }
 
-impl Pair {
+impl<O: Map, T: Map> Pair<O, T> {
     /// A key that was handed out, or, now and then, any number.
     fn key(&self, random: &mut Random) -> u64 {
         match random.below(20) {
@@ -230,12 +270,14 @@ impl Pair {
 
     fn check(&mut self) {
         both!(self, |map| map.entries());
+        both!(self, |map| map.slices());
         // `slotmap` counts a slot more.
-        assert!(self.ours.capacity() >= self.ours.len());
+        let (values, capacity) = self.ours.values_and_memory();
+        assert!(capacity >= values);
     }
 }
 
-fn step(pair: &mut Pair, random: &mut Random, value: u64) {
+fn step<O: Map, T: Map>(pair: &mut Pair<O, T>, random: &mut Random, value: u64) {
     let key = pair.key(random);
     match random.below(60) {
         0..16 => {
@@ -282,7 +324,7 @@ fn step(pair: &mut Pair, random: &mut Random, value: u64) {
             both!(pair, |map| map.disjoint(keys));
         }
         50 => {
-            let keys: Vec<u64> = pair.theirs.keys().map(|key| key.data().as_ffi()).collect();
+            let (.., [keys, ..], _) = pair.theirs.entries();
             if let [one, .., two] = keys[..] {
                 both!(pair, |map| map.unchecked([one, two]));
             }
@@ -310,13 +352,12 @@ fn step(pair: &mut Pair, random: &mut Random, value: u64) {
     }
 }
 
-#[test]
-fn random_programs_return_what_slotmap_returns() {
+fn compare<O: Map, T: Map>(ours: &O, theirs: &T) {
     for seed in 0..programs(200) {
         let mut random = Random::new(seed);
         let mut pair = Pair {
-            ours: Ours::new(),
-            theirs: Theirs::new(),
+            ours: ours.clone(),
+            theirs: theirs.clone(),
             keys: Vec::new(),
             detached: Vec::new(),
         };
@@ -325,7 +366,8 @@ fn random_programs_return_what_slotmap_returns() {
             pair.check();
         }
         let json = both!(pair, |map| map.json());
-        assert_eq!(Ours::from_json(&json).unwrap().len(), pair.theirs.len());
+        let (values, _) = pair.theirs.values_and_memory();
+        assert_eq!(O::from_json(&json).unwrap().values_and_memory().0, values);
         for _ in 0..50 {
             both!(pair, |map| Map::insert(map, 0));
         }
@@ -333,10 +375,32 @@ fn random_programs_return_what_slotmap_returns() {
 }
 
 #[test]
-fn forged_snapshots_are_read_as_slotmap_reads_them() {
+fn random_programs_return_what_slotmap_returns() {
+    compare(&Ours::new(), &Theirs::new());
+}
+
+#[test]
+fn random_programs_return_what_dense_slot_maps_return() {
+    compare(&OurDense::new(), &TheirDense::new());
+}
+
+#[test]
+fn dense_maps_have_the_capacity_that_was_asked_for() {
+    for capacity in [0, 1, 3, 4, 10, 1000] {
+        let ours = OurDense::with_capacity(capacity);
+        assert_eq!(
+            ours.capacity(),
+            TheirDense::with_capacity(capacity).capacity()
+        );
+    }
+}
+
+fn compare_forged<O: Map, T: Map>() {
     for slots in [
         r#"[]"#,
         r#"[{"value":1,"version":1}]"#,
+        r#"[{"value":null,"version":1}]"#,
+        r#"[{"value":1,"version":6},{"value":1,"version":1}]"#,
         r#"[{"value":null,"version":0},{"value":null,"version":1}]"#,
         r#"[{"value":null,"version":0},{"value":1,"version":2}]"#,
         r#"[{"value":null,"version":6},{"value":1,"version":7},{"value":null,"version":8}]"#,
@@ -344,7 +408,7 @@ fn forged_snapshots_are_read_as_slotmap_reads_them() {
         r#"[{"value":null}]"#,
         r#"{}"#,
     ] {
-        let (ours, theirs) = (Ours::from_json(slots), Theirs::from_json(slots));
+        let (ours, theirs) = (O::from_json(slots), T::from_json(slots));
         let is_ok = ours.is_ok();
         if let (Ok(mut ours), Ok(mut theirs)) = (ours.clone(), theirs.clone()) {
             assert_eq!(Map::entries(&mut ours), Map::entries(&mut theirs));
@@ -362,16 +426,26 @@ fn forged_snapshots_are_read_as_slotmap_reads_them() {
                 slots.contains("null}]") && !slots.contains("version"),
             ];
             if unlike == [false, false] {
-                assert_eq!(cause(ours.unwrap_err()), cause(theirs.unwrap_err()));
+                assert_eq!(ours.err().and_then(cause), theirs.err().and_then(cause));
             }
         }
     }
     // Past the versions that there are here.
     let late = r#"[{"value":null,"version":0},{"value":1,"version":4294967295}]"#;
-    assert!(Ours::from_json(late).is_err());
+    assert!(O::from_json(late).is_err());
     let late = r#"[{"value":null,"version":0},{"value":null,"version":4294967294}]"#;
-    let mut map = Ours::from_json(late).unwrap();
-    assert_eq!(map.insert(1).data().as_ffi(), 1 << 32 | 2); // the slot takes no value
+    let mut map = O::from_json(late).unwrap();
+    assert_eq!(map.insert(1), 1 << 32 | 2); // the slot takes no value
+}
+
+#[test]
+fn forged_snapshots_are_read_as_slotmap_reads_them() {
+    compare_forged::<Ours, Theirs>();
+}
+
+#[test]
+fn forged_snapshots_are_read_as_dense_slot_maps_read_them() {
+    compare_forged::<OurDense, TheirDense>();
 }
 
 /// A secondary map of either kind and either crate, by keys as numbers.
@@ -723,8 +797,10 @@ fn each_operation_takes_the_data_of_a_key_once() {
     let mut map: slotmap::SlotMap<user_key::Counted, u64> = slotmap::SlotMap::with_key();
     let mut dense = slotmap::SecondaryMap::new();
     let mut sparse = slotmap::SparseSecondaryMap::new();
+    let mut slice = slotmap::DenseSlotMap::with_key();
     let key = map.insert(1);
     let other = map.insert(2);
+    assert_eq!([slice.insert(1), slice.insert(2)], [key, other]);
     let once = |what: &str, operation: &mut dyn FnMut(), times: usize| {
         user_key::DATA.set(0);
         operation();
@@ -804,6 +880,42 @@ fn each_operation_takes_the_data_of_a_key_once() {
         1,
     );
     once("remove", &mut || assert_eq!(map.remove(key), Some(1)), 1);
+    once("slice get", &mut || assert!(slice.get(key).is_some()), 1);
+    once(
+        "slice get_mut",
+        &mut || assert!(slice.get_mut(key).is_some()),
+        1,
+    );
+    once(
+        "slice contains",
+        &mut || assert!(slice.contains_key(key)),
+        1,
+    );
+    once("slice index", &mut || assert_eq!(slice[key], 1), 1);
+    once(
+        "slice disjoint",
+        &mut || assert!(slice.get_disjoint_mut([key, other]).is_some()),
+        2,
+    );
+    // SAFETY: a key of a value.
+    once(
+        "slice unchecked",
+        &mut || assert_eq!(unsafe { *slice.get_unchecked(key) }, 1),
+        1,
+    );
+    once("slice iter", &mut || assert_eq!(slice.iter().count(), 2), 0);
+    // The last value takes the position of the removed one: its key is asked for its slot.
+    once(
+        "slice detach",
+        &mut || assert!(slice.detach(key).is_some()),
+        2,
+    );
+    once("slice reattach", &mut || slice.reattach(key, 1), 1);
+    once(
+        "slice remove the last",
+        &mut || assert!(slice.remove(key).is_some()),
+        1,
+    );
 }
 
 #[test]
@@ -841,6 +953,101 @@ fn a_panicking_closure_or_destructor_loses_nothing() {
 }
 
 #[test]
+fn a_dense_map_whose_clone_panics_is_empty_and_works() {
+    use std::cell::Cell;
+
+    struct Fragile<'a>(&'a Cell<usize>, u32);
+    impl Clone for Fragile<'_> {
+        fn clone(&self) -> Self {
+            assert!(self.1 != 3, "as the test wants it");
+            self.0.set(self.0.get() + 1);
+            Fragile(self.0, self.1)
+        }
+    }
+    impl Drop for Fragile<'_> {
+        fn drop(&mut self) {
+            self.0.set(self.0.get() - 1);
+        }
+    }
+
+    let living = Cell::new(0);
+    let new = |number| {
+        living.set(living.get() + 1);
+        Fragile(&living, number)
+    };
+    let (mut map, mut source) = (slotmap::DenseSlotMap::new(), slotmap::DenseSlotMap::new());
+    let keys: Vec<_> = (10..17).map(|number| map.insert(new(number))).collect();
+    for number in 0..5 {
+        source.insert(new(number));
+    }
+    assert!(outcome(|| map.clone_from(&source)).is_err());
+    assert_eq!((map.len(), map.keys().count(), living.get()), (0, 0, 5));
+    assert!(keys.iter().all(|key| map.get(*key).is_none()));
+    let key = map.insert(new(20));
+    assert_eq!(
+        (map[key].1, map.remove(key).map(|value| value.1)),
+        (20, Some(20))
+    );
+    drop((map, source));
+    assert_eq!(living.get(), 0);
+}
+
+#[test]
+fn values_of_dense_maps_are_dropped_in_the_order_of_slotmap() {
+    use std::cell::RefCell;
+
+    struct Noted<'a>(&'a RefCell<Vec<u32>>, u32);
+    impl Drop for Noted<'_> {
+        fn drop(&mut self) {
+            self.0.borrow_mut().push(self.1);
+            assert!(self.1 != 100, "as the test wants it");
+        }
+    }
+
+    // All that drops several values, with and without one whose destructor panics.
+    macro_rules! dropped {
+        ($crate_name:ident, $panics:expr) => {{
+            let log = RefCell::new(Vec::new());
+            let mut results = Vec::new();
+            for way in 0..6 {
+                let mut map = $crate_name::DenseSlotMap::new();
+                let numbers = [0, 1, 2, if $panics { 100 } else { 3 }, 4, 5, 6];
+                let keys = numbers.map(|number| map.insert(Noted(&log, number)));
+                let result = match way {
+                    0 => outcome(|| map.retain(|_, value| value.1 % 4 == 1)),
+                    1 => outcome(|| map.clear()),
+                    2 => outcome(|| drop(map.drain().nth(1))),
+                    3 => outcome(|| drop(std::mem::take(&mut map).into_iter().nth(1))),
+                    4 => outcome(|| drop(std::mem::take(&mut map))),
+                    _ => outcome(|| drop(map.remove(keys[3]))),
+                };
+                let left: Vec<_> = map.values().map(|value| value.1).collect();
+                log.borrow_mut().push(u32::MAX);
+                for value in map.values_mut() {
+                    value.1 %= 100;
+                }
+                let next = map.insert(Noted(&log, 7)).data().as_ffi();
+                results.push((result, left, next));
+            }
+            (results, log.take())
+        }};
+    }
+    for panics in [false, true] {
+        assert_eq!(dropped!(slotmap, panics), dropped!(real_slotmap, panics));
+    }
+}
+
+#[test]
+fn an_iterator_over_a_dense_map_is_cloned_with_what_is_left() {
+    let mut map = slotmap::DenseSlotMap::new();
+    let keys: Vec<_> = (0..5).map(|n: i32| map.insert(n.to_string())).collect();
+    let mut all = map.into_iter();
+    assert_eq!(all.next(), Some((keys[0], "0".to_string())));
+    assert!(all.clone().eq(all.clone()) && all.clone().len() == 4);
+    assert!(all.map(|(key, _)| key).eq(keys[1..].iter().copied()));
+}
+
+#[test]
 fn auto_traits_are_those_of_slotmap() {
     use std::cell::Cell;
     use std::marker::PhantomPinned;
@@ -866,9 +1073,11 @@ fn auto_traits_are_those_of_slotmap() {
         };
     }
     compare!(u8, Cell<u8>, Rc<u8>, &'static mut u8, PhantomPinned; [
-        SlotMap, SecondaryMap, SparseSecondaryMap,
+        SlotMap, DenseSlotMap, SecondaryMap, SparseSecondaryMap,
         basic::IntoIter, basic::Iter<'static>, basic::IterMut<'static>, basic::Drain<'static>,
         basic::Keys<'static>, basic::Values<'static>, basic::ValuesMut<'static>,
+        dense::IntoIter, dense::Iter<'static>, dense::IterMut<'static>, dense::Drain<'static>,
+        dense::Keys<'static>, dense::Values<'static>, dense::ValuesMut<'static>,
         secondary::IntoIter, secondary::Iter<'static>, secondary::IterMut<'static>,
         secondary::Drain<'static>, secondary::Entry<'static>,
         sparse_secondary::IntoIter, sparse_secondary::Iter<'static>,
@@ -880,10 +1089,26 @@ fn auto_traits_are_those_of_slotmap() {
 /// These compile: what is covariant there is here.
 #[allow(dead_code, reason = "only has to compile")]
 mod variance {
-    use slotmap::{DefaultKey, SecondaryMap, SlotMap, SparseSecondaryMap, basic};
+    use slotmap::{
+        DefaultKey, DenseSlotMap, SecondaryMap, SlotMap, SparseSecondaryMap, basic, dense,
+    };
 
     fn map<'a>(map: SlotMap<DefaultKey, &'static str>) -> SlotMap<DefaultKey, &'a str> {
         map
+    }
+    fn slice<'a>(map: DenseSlotMap<DefaultKey, &'static str>) -> DenseSlotMap<DefaultKey, &'a str> {
+        map
+    }
+    fn slice_iter<'a>(
+        iter: dense::Iter<'static, DefaultKey, &'static str>,
+    ) -> dense::Iter<'a, DefaultKey, &'a str> {
+        iter
+    }
+    /// Declared before the values that its own refer to, which a `SlotMap` must not be.
+    fn slice_of_later_values() {
+        let mut map = DenseSlotMap::new();
+        let value = "value".to_string();
+        map.insert(&value);
     }
     fn dense<'a>(map: SecondaryMap<DefaultKey, &'static str>) -> SecondaryMap<DefaultKey, &'a str> {
         map

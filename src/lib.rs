@@ -118,7 +118,8 @@
 //! | `SecondaryMap<K, U>` | [`SecondarySlab`](key_slab::SecondarySlab)`<U, K>`, whose `insert` also takes the slab that returned the key, and panics if the key is stale, where `SecondaryMap` stores the value or returns `None` |
 //! | `SparseSecondaryMap<K, U>` | `HashMap<K, U>`: a key contains its generation, so a stale key finds nothing |
 //! | `detach`, `reattach` | the same; [`free_detached`](PlainSlab::free_detached) |
-//! | `DenseSlotMap`, `HopSlotMap` | no counterpart: a removal moves no other value, and iteration visits the vacant slots before the last value |
+//! | `DenseSlotMap` | [`DenseSlab`](collections::DenseSlab), whose values move in the same order |
+//! | `HopSlotMap` | no counterpart: iteration visits the vacant slots before the last value |
 //!
 //! # Coming from `nexus-slab`
 //!

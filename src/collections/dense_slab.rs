@@ -381,7 +381,8 @@ impl<T, K: SlabKey> DenseSlab<T, K> {
         self.values.swap_remove(position)
     }
 
-    /// Removes the values for which `keep` returns `false`.
+    /// Removes the values for which `keep` returns `false`, from the first one of the slice on. The last
+    /// value takes the position of a removed one, and is visited next.
     ///
     /// If `keep` or a destructor panics, the values that were not visited yet stay.
     ///
@@ -389,10 +390,12 @@ impl<T, K: SlabKey> DenseSlab<T, K> {
     ///
     /// O(n).
     pub fn retain(&mut self, mut keep: impl FnMut(K, &mut T) -> bool) {
-        // From the end, so that what takes the position of a removed value was visited.
-        for position in (0..self.len()).rev() {
+        let mut position = 0;
+        while let Some(value) = self.values.get_mut(position) {
             let key = self.keys[position];
-            if !keep(key, &mut self.values[position]) {
+            if keep(key, value) {
+                position += 1;
+            } else {
                 self.slots.try_remove(key);
                 drop(self.take(position));
             }
@@ -691,32 +694,51 @@ impl<T, K: SlabKey> fmt::Debug for DenseDrain<'_, T, K> {
     }
 }
 
-/// The values of a dense slab with their keys, the last one of the slice first.
-#[derive(Debug)]
-pub struct DenseIntoIter<T, K: SlabKey = Key>(DenseSlab<T, K>);
+/// An iterator that owns the values of a dense slab, with their keys. Created by its `into_iter`.
+///
+/// It has them in reverse, and takes them from the end.
+pub struct DenseIntoIter<T, K: SlabKey = Key> {
+    keys: Array<K>,
+    values: Values<T>,
+}
 
 impl<T, K: SlabKey> Iterator for DenseIntoIter<T, K> {
     type Item = (K, T);
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.pop()
+        self.keys.pop().zip(self.values.pop())
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.0.len(), Some(self.0.len()))
+        (self.values.len(), Some(self.values.len()))
     }
 }
 
 impl<T, K: SlabKey> ExactSizeIterator for DenseIntoIter<T, K> {}
 impl<T, K: SlabKey> FusedIterator for DenseIntoIter<T, K> {}
 
-/// Moves the values out with their keys, the last one of the slice first.
+/// Prints the number of remaining values.
+impl<T, K: SlabKey> fmt::Debug for DenseIntoIter<T, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DenseIntoIter")
+            .field("left", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Moves the values out with their keys, in the order of the slice. O(n) at the beginning.
 impl<T, K: SlabKey> IntoIterator for DenseSlab<T, K> {
     type Item = (K, T);
     type IntoIter = DenseIntoIter<T, K>;
 
-    fn into_iter(self) -> Self::IntoIter {
-        DenseIntoIter(self)
+    fn into_iter(mut self) -> Self::IntoIter {
+        self.keys.reverse();
+        self.values.reverse();
+        DenseIntoIter {
+            keys: self.keys,
+            values: self.values,
+        }
     }
 }
 

@@ -47,12 +47,13 @@ fn is_like_a_map<K: SlabKey>() {
         let key = slab.key_at(random(slab.len().max(1) as u64) as usize);
         match (random(16), key) {
             (0..=5, _) => {
+                let next = slab.slots().vacant_key();
                 let key = match step % 3 {
                     0 => slab.insert(step.to_string()),
                     1 => slab.insert_with_key(|_| step.to_string()),
                     _ => slab.try_insert(step.to_string()).unwrap(),
                 };
-                assert_eq!(model.insert(key, step.to_string()), None);
+                assert_eq!((key, model.insert(key, step.to_string())), (next, None));
                 assert_eq!(slab.keys_as_slice().last(), Some(&key));
             }
             (6..=9, Some(key)) => {
@@ -120,6 +121,30 @@ fn a_dense_slab_is_like_a_map() {
     is_like_a_map::<Key>();
     is_like_a_map::<GenKey>();
     is_like_a_map::<Own>();
+}
+
+#[test]
+fn values_are_kept_and_moved_out_in_the_order_of_the_slice() {
+    let mut slab = DenseSlab::<u32, GenKey>::with_key();
+    let keys: Vec<_> = (0..8).map(|number| slab.insert(number)).collect();
+
+    // The last value takes the position of a removed one, and is visited there.
+    let mut visited = Vec::new();
+    slab.retain(|_, number| {
+        visited.push(*number);
+        *number % 3 > 0
+    });
+    assert_eq!(visited, [0, 7, 1, 2, 3, 6, 5, 4]);
+    assert_eq!(slab.values_as_slice(), [7, 1, 2, 5, 4]);
+    assert!((0..5).all(|at| slab.position(slab.keys_as_slice()[at]) == Some(at)));
+
+    let pairs = [7, 1, 2, 5, 4].map(|number| (keys[number as usize], number));
+    assert!(slab.iter().map(|(key, number)| (key, *number)).eq(pairs));
+    assert!(slab.clone().drain().eq(pairs.into_iter().rev()));
+    let mut all = slab.into_iter();
+    assert_eq!((all.len(), all.next()), (5, Some(pairs[0])));
+    assert_eq!(format!("{all:?}"), "DenseIntoIter { left: 4, .. }");
+    assert!(all.eq(pairs[1..].iter().copied()));
 }
 
 /// A value that is counted while it lives, and panics when it is cloned or dropped, if told to.

@@ -10,15 +10,18 @@
 //!
 //! Keys with their versions, the order of keys, and snapshots are those of `slotmap`. What differs:
 //!
-//! - `HopSlotMap` and `DenseSlotMap` are missing.
+//! - `HopSlotMap` is missing.
 //! - A map has fewer than 2^30 slots. A slot accepts 2^30 − 1 values and is then retired; a slot of
 //!   `slotmap` returns to its first version after 2^31 values.
-//! - No slot is reserved, so an empty map has no memory, and capacities differ by one before they
-//!   double.
+//! - No slot is reserved, so an empty map has no memory, and capacities of a [`SlotMap`] differ by
+//!   one before they double. Those of a [`DenseSlotMap`] are the same.
 //! - A slot takes at most 4 bytes more.
 //! - [`basic::IntoIter`] is not `Clone`.
-//! - A map declared before the values that its own values refer to does not compile: only `std` may
-//!   promise that a destructor does not use them.
+//! - A [`SlotMap`] declared before the values that its own values refer to does not compile: only
+//!   `std` may promise that a destructor does not use them.
+//! - A [`DenseSlotMap`] is empty after a panic in its `clone_from`, where `slotmap` aborts.
+//! - `get_disjoint_mut` takes O(`N`²), and the methods without a check of a [`DenseSlotMap`] check
+//!   that the position is in the slice.
 //! - A snapshot with a version of 2^31 or more is refused.
 //! - `Debug` prints keys and values, not slots.
 //!

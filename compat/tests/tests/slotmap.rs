@@ -1037,6 +1037,45 @@ fn values_of_dense_maps_are_dropped_in_the_order_of_slotmap() {
     }
 }
 
+/// What the guide says to those who change their program.
+#[test]
+fn values_of_a_dense_slab_have_the_order_of_slotmap() {
+    let mut random = Random::new(1);
+    let mut ours = flatslab::collections::DenseSlab::<u64, flatslab::GenKey>::with_key();
+    let mut theirs = TheirDense::new();
+    let mut keys = Vec::new();
+    for value in 0..programs(5000) {
+        match random.below(100) {
+            0..60 => keys.push((ours.insert(value), theirs.insert(value))),
+            60..90 if !keys.is_empty() => {
+                let (our, their) = keys.swap_remove(random.below(keys.len()));
+                assert_eq!(ours.try_remove(our), theirs.remove(their));
+            }
+            90 => {
+                let mut visited = [Vec::new(), Vec::new()];
+                ours.retain(|_, value| {
+                    visited[0].push(*value);
+                    *value % 3 > 0
+                });
+                theirs.retain(|_, value| {
+                    visited[1].push(*value);
+                    *value % 3 > 0
+                });
+                assert_eq!(visited[0], visited[1]);
+            }
+            91 if random.once_in(5) => {
+                let owned = (ours.clone().into_iter(), theirs.clone().into_iter());
+                assert!((owned.0.map(|pair| pair.1)).eq(owned.1.map(|pair| pair.1)));
+                let drained = (ours.drain(), theirs.drain());
+                assert!((drained.0.map(|pair| pair.1)).eq(drained.1.map(|pair| pair.1)));
+                keys.clear();
+            }
+            _ => {}
+        }
+        assert_eq!(ours.values_as_slice(), theirs.values_as_slice());
+    }
+}
+
 #[test]
 fn an_iterator_over_a_dense_map_is_cloned_with_what_is_left() {
     let mut map = slotmap::DenseSlotMap::new();

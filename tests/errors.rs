@@ -349,6 +349,7 @@ fn panics(to: &mut Messages) {
     let mut buf = arena.copy(b"hello");
     to.panic("Buf::slice", || buf.slice(3..6));
     to.panic("Buf::advance", || buf.advance(6));
+    to.panic("BufMut::split_to", || arena.alloc(5).split_to(6));
     to.panic("ByteArena::alloc", || arena.alloc(2 << 20));
     let large = arena.alloc_zeroed(1 << 20).freeze();
     to.panic("Buf::loc", || large.loc());

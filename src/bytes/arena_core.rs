@@ -61,19 +61,22 @@
 //!   that are can be found from `top` on (`bank-bits`). `state` follows from these, and says on
 //!   which list the chunk is.
 //! * `header-state`: a header is in one of four states. *Free*: in its class's hand, or banked;
-//!   `filled` is [`FREE`]. *Mutable*: a `BufMut` has it, and nothing else. *Shared*: the count is
-//!   that of its references, which are `Buf`s, links, and references that positions hold. *Given
-//!   back*: without a reference, and stale. Where other threads count it is on its class's return
+//!   `filled` is [`FREE`]. *Mutable*: a `BufMut` has it, and nothing else; it has no link. *Shared*:
+//!   the count is that of its references, which are `Buf`s, links, references that positions hold,
+//!   and at most one `BufMut`, after whose start no other one refers to bytes. *Given back*: without a reference, and stale. Where other threads count it is on its class's return
 //!   stack; on one thread it is left of a chain, and on the list of the core. One of a chain that is
 //!   being freed is on neither.
+//! * `class-of-mutable`: a `BufMut` has the class of its header if that is mutable, and `None` if it
+//!   is shared: if the buffer was split, or has a link.
 //! * `bytes-filled`: only the arena's thread writes `filled`. The first `filled` bytes of a shared
-//!   header of one thread are initialised. No thread writes to the bytes of any shared header.
+//!   header of one thread are initialised, and before the start of its `BufMut`. No thread writes to
+//!   the bytes of any shared header but those from the start of its `BufMut` on, which that writes.
 //! * `no-cycle`: links make no cycle. `next` changes only while the header's one reference is
 //!   borrowed exclusively, or the header has no reference. Then the only chain that contains it is
 //!   the one through which it is borrowed, and the buffer that it is linked to cannot reach it.
 //! * `all-initialised`: if `is_initialised`, all bytes of the buffer are initialised, including
-//!   those beyond its capacity. Only the owner of a mutable header writes and reads it; it stays as
-//!   it is while the header is shared or free.
+//!   those beyond its capacity. Only the header's `BufMut` writes and reads it; it stays as it is
+//!   while there is none.
 
 use core::alloc::Layout;
 use core::cell::{Cell, UnsafeCell};
@@ -1078,13 +1081,13 @@ impl<R: References> Header<R> {
         self.number.get()
     }
 
-    /// Whether all bytes of a mutable header's buffer are initialised (`all-initialised`).
+    /// Whether all bytes of the buffer of a `BufMut` are initialised (`all-initialised`).
     #[cfg(feature = "std")]
     pub(super) fn is_initialised(&self) -> bool {
         self.is_initialised.get()
     }
 
-    /// Notes that all bytes of the buffer of a mutable header are initialised (`all-initialised`).
+    /// Notes that all bytes of the buffer of a `BufMut` are initialised (`all-initialised`).
     ///
     /// # Safety
     ///
@@ -1154,9 +1157,27 @@ impl<R: References> Header<R> {
     #[inline]
     pub(super) fn share(&self, filled: u32) {
         debug_assert!(self.counts.is_unique());
+        self.share_up_to(filled);
+    }
+
+    /// Makes the header of a `BufMut` shared, if it is not, with this number of filled bytes: not
+    /// fewer than before, if it was.
+    #[inline]
+    pub(super) fn share_up_to(&self, filled: u32) {
         if !R::ATOMIC {
             self.filled.set(filled);
         }
+    }
+
+    /// The class, if the header has no link.
+    ///
+    /// # Safety
+    ///
+    /// As for [`next`](Self::next).
+    pub(super) unsafe fn class_of_unlinked(&self) -> Option<NonNull<Class<R>>> {
+        // SAFETY: the link does not change (precondition).
+        let is_linked = unsafe { self.next() }.is_some();
+        (!is_linked).then_some(self.class)
     }
 
     /// Makes a shared header with one reference mutable.

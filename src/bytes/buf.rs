@@ -2,6 +2,11 @@
 //! that are not written to any more. [`BufMut::freeze`] turns the first into the second, and
 //! [`Buf::try_into_mut`] does the reverse; neither copies bytes.
 //!
+//! [`BufMut::split_to`] turns only the first bytes into a `Buf`. The `BufMut` then has one of the
+//! references of a shared header, and writes only to the bytes after all that `Buf`s read. Its drop
+//! must subtract that reference, where the drop of an unsplit one frees the buffer. It finds out by
+//! a word that it needs in any case: the class, which only the second has (`class-of-mutable`).
+//!
 //! A reader of `std` needs initialised bytes. A header says whether all bytes of its buffer are
 //! initialised (`all-initialised`), so that they are filled with zeros once, and not for each read.
 //! The number of initialised bytes would be exact, but a header has room for one bit, for the whole
@@ -44,18 +49,24 @@ use crate::raw::filling::Filling;
 /// # Ok::<(), flatslab::SizeError>(())
 /// ```
 pub struct BufMut<R: References = Local> {
-    /// Mutable (`header-state`), with its class. A drop pushes the header on its hand, and the next allocation of the
-    /// class waits for that push. If the class were read from the header, which comes from that
-    /// hand itself, this would take twice as long where sizes alternate.
-    header: OfClass<R>,
-    /// The bytes of the header's buffer.
+    /// Mutable, or shared with one of its references (`header-state`).
+    header: NonNull<Header<R>>,
+    /// The header's class if that is mutable, and `None` if it is shared (`class-of-mutable`). A
+    /// drop pushes the header on the hand of the class, and the next allocation of the class waits
+    /// for that push. If the class were read from the header, which comes from that hand itself,
+    /// this would take twice as long where sizes alternate.
+    class: Option<NonNull<Class<R>>>,
+    /// The bytes of the header's buffer, or those after all that others refer to.
     bytes: Filling,
 }
 
-// SAFETY: the bytes are its alone, and it gives them back from any thread.
+// SAFETY: the bytes are its alone, and it gives them back from any thread. The header's counts are
+// atomic, and of those that have a shared header only this one uses `is_initialised`.
 unsafe impl Send for BufMut<Atomic> {}
 // SAFETY: by reference the filled bytes are read.
 unsafe impl Sync for BufMut<Atomic> {}
+
+const _: () = assert!(size_of::<Option<BufMut>>() == 3 * size_of::<usize>() + 8);
 
 impl<R: References> BufMut<R> {
     /// # Safety
@@ -71,12 +82,18 @@ impl<R: References> BufMut<R> {
     ) -> Self {
         // SAFETY: the bytes are its alone (precondition), and fewer than 2^32 (`sizes-increase`).
         let bytes = unsafe { Filling::new(start, len, capacity) };
-        BufMut { header, bytes }
+        BufMut {
+            header: header.pointer(),
+            class: Some(header.class()),
+            bytes,
+        }
     }
 
     #[inline]
     fn header(&self) -> &Header<R> {
-        self.header.header()
+        // SAFETY: the header is not free (`header-state`), so its core and chunk stay
+        // (`core-stays`).
+        unsafe { self.header.as_ref() }
     }
 
     /// Returns the number of filled bytes.
@@ -104,6 +121,9 @@ impl<R: References> BufMut<R> {
     }
 
     /// Returns the number of bytes, filled or not.
+    ///
+    /// It is the size that was requested. The buffer may have more bytes, up to the size of its
+    /// class; [`try_reclaim`](Self::try_reclaim) makes them available.
     ///
     /// ```
     /// # let arena = flatslab::bytes::ByteArena::new();
@@ -202,16 +222,16 @@ impl<R: References> BufMut<R> {
     /// [`spare_capacity_mut`](Self::spare_capacity_mut) lent its bytes. To do it in advance, read
     /// from [`std::io::empty`] into each buffer.
     ///
-    /// A result of 0 means the end of the input, as with `read`. A full buffer also returns 0,
-    /// without calling `read`, so make sure that there is room. To read fewer bytes than there is
+    /// A result of 0 means the end of the input, as with `read`. To read fewer bytes than there is
     /// room for, use [`take`](std::io::Read::take) of the reader.
     ///
     /// The slice that the reader gets contains bytes that earlier buffers left there.
     ///
     /// # Errors
     ///
-    /// Returns the errors of the reader, including `Interrupted` and `WouldBlock`. The length is
-    /// unchanged then.
+    /// [`StorageFull`](std::io::ErrorKind::StorageFull) if the buffer is full; `read` is not called
+    /// then. Otherwise returns the errors of the reader, including `Interrupted` and `WouldBlock`.
+    /// The length is unchanged in both cases.
     ///
     /// # Panics
     ///
@@ -228,6 +248,9 @@ impl<R: References> BufMut<R> {
     /// assert_eq!(buf.read_from(&mut socket)?, 8);   // appended to the first
     /// assert_eq!(*buf, *b"4 received");
     /// assert_eq!(buf.read_from(&mut socket)?, 0);   // end of the input
+    /// buf.resize(1500, 0).unwrap();
+    /// let error = buf.read_from(&mut socket).unwrap_err();
+    /// assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
     /// # Ok::<(), std::io::Error>(())
     /// ```
     #[cfg(feature = "std")]
@@ -303,6 +326,128 @@ impl<R: References> BufMut<R> {
         unsafe { self.bytes.set_len(len) };
     }
 
+    /// Splits off the first `count` filled bytes as a [`Buf`], and goes on filling the rest. O(1);
+    /// copies nothing and does not allocate.
+    ///
+    /// Both share one buffer of the arena. The bytes that were filled after `count` stay filled in
+    /// this one, and its capacity shrinks by `count`. It counts as a reference: while it exists, the
+    /// `Buf` is neither [unique](Buf::is_unique) nor can its [link](Buf::set_next) be changed. They
+    /// may be dropped in any order, with [`Atomic`] counts on any threads; the last one frees the
+    /// buffer. [`try_reclaim`](Self::try_reclaim) makes the room of the first bytes available again
+    /// once they were dropped.
+    ///
+    /// # Panics
+    ///
+    /// If fewer bytes are filled.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// # let mut socket = &b"first\nsecond\nthi"[..];
+    /// let mut buf = arena.alloc(1500);
+    /// buf.read_from(&mut socket)?;
+    /// let mut lines = Vec::new();
+    /// while let Some(end) = buf.iter().position(|&byte| byte == b'\n') {
+    ///     lines.push(buf.split_to(end + 1));
+    /// }
+    /// assert_eq!(lines, [&b"first\n"[..], b"second\n"]);
+    /// assert_eq!(*buf, *b"thi");                     // the next read adds to it
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use = "the first bytes are dropped with the result"]
+    pub fn split_to(&mut self, count: usize) -> Buf<R> {
+        let (start, len) = (self.bytes.start(), self.len());
+        assert!(
+            count <= len,
+            "cannot split off {}: the buffer has {}",
+            Amount::bytes(count),
+            Amount::bytes(len)
+        );
+        // All others refer to bytes before these, as a `Buf` does from now on.
+        let before = (self.before() + count) as u32;
+        self.class = None;
+        self.header().share_up_to(before);
+        ArenaCore::tallies_of(self.header()).add_refs.add::<R>();
+        self.header().counts().add();
+        // SAFETY: the header is shared, and its new reference becomes the `Buf`; the `count` bytes
+        // are filled, and no longer this one's. Those after them are this one's alone, as before.
+        unsafe {
+            self.bytes = Filling::new(start.add(count), len - count, self.capacity() - count);
+            Buf::new(self.header, start, count)
+        }
+    }
+
+    /// Splits off all filled bytes, like [`split_to`](Self::split_to). O(1).
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let mut buf = arena.alloc(900);
+    /// buf.extend_from_slice(b"hello").unwrap();
+    /// assert_eq!(buf.split(), *b"hello");
+    /// assert_eq!((buf.len(), buf.capacity()), (0, 895));
+    /// ```
+    #[must_use = "the filled bytes are dropped with the result"]
+    pub fn split(&mut self) -> Buf<R> {
+        self.split_to(self.len())
+    }
+
+    /// Makes room for at least `additional` more bytes within the same buffer of the arena, and
+    /// returns whether there is room; does not allocate.
+    ///
+    /// The capacity becomes all bytes up to the end of the size class, which may be more than were
+    /// requested; `additional` may be 0. If that is not enough, and everything that was [split
+    /// off](Self::split_to) was dropped, the filled bytes move to the start of the buffer. All
+    /// positions of the buffer become stale then.
+    ///
+    /// # Complexity
+    ///
+    /// O(1), or O(n) for n filled bytes that move.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let mut buf = arena.alloc(900);                // of the class of 1,024 bytes
+    /// assert!(buf.try_reclaim(1024) && !buf.try_reclaim(1025));
+    /// assert_eq!(buf.capacity(), 1024);
+    ///
+    /// buf.extend_from_slice(b"hello world").unwrap();
+    /// let hello = buf.split_to(6);
+    /// assert!(!buf.try_reclaim(1019));               // `hello` still has its bytes
+    /// drop(hello);
+    /// assert!(buf.try_reclaim(1019));
+    /// assert_eq!((&*buf, buf.remaining()), (&b"world"[..], 1019));
+    /// ```
+    #[doc(alias = "reserve")]
+    pub fn try_reclaim(&mut self, additional: usize) -> bool {
+        let (before, len, size) = (self.before(), self.len(), self.header().class().size());
+        // SAFETY: the bytes up to the end of the class's size are the buffer's, and no one else has
+        // those after the filled ones (`header-state`).
+        self.bytes = unsafe { Filling::new(self.bytes.start(), len, size - before) };
+        self.remaining() >= additional || self.move_to_start(additional)
+    }
+
+    /// Moves the filled bytes to the start of the buffer, if this is the only reference, and there
+    /// is room for `additional` more then.
+    #[cold]
+    #[inline(never)]
+    fn move_to_start(&mut self, additional: usize) -> bool {
+        let (start, len) = (self.header().start(), self.len());
+        let size = self.header().class().size();
+        if size - len < additional || !self.header().counts().is_unique() {
+            return false;
+        }
+        // Before the bytes change that positions without a reference refer to.
+        self.header().unshare();
+        // SAFETY: this is the only reference, so all bytes of the buffer are its alone. The first
+        // `len` are initialised by the copy. The header has no reference but this one, and no
+        // position resolves to it.
+        unsafe {
+            start.copy_from(self.bytes.start(), len);
+            self.bytes = Filling::new(start, len, size);
+            self.class = self.header().class_of_unlinked();
+        }
+        true
+    }
+
     /// Turns the buffer into one that can be shared and is not written to any more. O(1); copies
     /// nothing.
     ///
@@ -317,20 +462,26 @@ impl<R: References> BufMut<R> {
     #[doc(alias = "seal")]
     pub fn freeze(self) -> Buf<R> {
         let this = ManuallyDrop::new(self);
-        let header = this.header();
         // The bytes before are initialised; the sum is not above the buffer's size.
-        header.share((this.before() + this.len()) as u32);
+        let filled = (this.before() + this.len()) as u32;
+        this.header().share_up_to(filled);
         // SAFETY: shared now, with this reference (`header-state`), and its bytes are filled
         // (`bytes-filled`).
-        unsafe { Buf::new(this.header.pointer(), this.bytes.start(), this.len()) }
+        unsafe { Buf::new(this.header, this.bytes.start(), this.len()) }
     }
 }
 
 impl<R: References> Drop for BufMut<R> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: the buffer is dropped, so it is taken once.
-        ArenaCore::free(unsafe { core::ptr::read(&self.header) });
+        // SAFETY: the buffer is dropped, so the header, or its reference, is given up once. With a
+        // class it is mutable, of this class, and has no link (`class-of-mutable`).
+        unsafe {
+            match self.class {
+                Some(class) => ArenaCore::free_unlinked(OfClass::new(self.header, class)),
+                None => ArenaCore::drop_shared(Reference::new(self.header)),
+            }
+        }
     }
 }
 
@@ -550,8 +701,8 @@ impl<R: References> Buf<R> {
         self.0.len == 0
     }
 
-    /// Returns the number of references to the buffer: `Buf`s, links of chains, and those that
-    /// positions hold.
+    /// Returns the number of references to the buffer: `Buf`s, links of chains, those that
+    /// positions hold, and the [`BufMut`] that it was [split off](BufMut::split_to) from.
     ///
     /// Returns `None` if there are 2³¹ or more, which are not counted.
     ///
@@ -692,6 +843,32 @@ impl<R: References> Buf<R> {
         head
     }
 
+    /// Appends a part of the same buffer that begins where this one ends. O(1); copies nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns `other` if it is from another buffer, or does not begin where this one ends.
+    ///
+    /// ```
+    /// # let arena = flatslab::bytes::ByteArena::new();
+    /// let mut tail = arena.copy(b"hello world");
+    /// let mut head = tail.split_to(5);
+    /// head.try_unsplit(tail)?;
+    /// assert_eq!(head, *b"hello world");
+    /// assert!(head.try_unsplit(arena.copy(b"!")).is_err());
+    /// # Ok::<(), flatslab::bytes::Buf>(())
+    /// ```
+    #[doc(alias("join", "try_join", "unsplit"))]
+    pub fn try_unsplit(&mut self, other: Self) -> Result<(), Self> {
+        let end = self.0.start.wrapping_add(self.0.len);
+        if self.0.header != other.0.header || end != other.0.start {
+            return Err(other);
+        }
+        // Both are filled bytes of one buffer.
+        self.0.len += other.0.len;
+        Ok(())
+    }
+
     /// Whether its buffer is from this class.
     #[inline]
     pub(super) fn is_of(&self, class: NonNull<Class<R>>) -> bool {
@@ -724,7 +901,7 @@ impl<R: References> Buf<R> {
     /// Turns this into a buffer that can be filled, if it is the only reference. O(1).
     ///
     /// The result has the bytes of this reference, and room up to the end of the buffer. A chain
-    /// that follows stays linked. All positions of the buffer become stale.
+    /// that follows stays linked, also to what is [split off](BufMut::split_to) later. All positions of the buffer become stale.
     ///
     /// # Errors
     ///
@@ -747,13 +924,16 @@ impl<R: References> Buf<R> {
         }
         self.header().unshare();
         let capacity = self.header().class().size() - self.offset();
-        let class = self.header().class_pointer();
-        let part = self.into_part();
-        // SAFETY: mutable now, and this was its reference (`header-state`); `start` is within its
-        // bytes.
-        Ok(unsafe {
-            let start = NonNull::new_unchecked(part.start);
-            BufMut::new(OfClass::new(part.header, class), start, part.len, capacity)
+        // SAFETY: this is the only reference, and no position resolves to another.
+        let class = unsafe { self.header().class_of_unlinked() };
+        let Part { start, len, header } = self.into_part();
+        // SAFETY: this was the header's reference (`header-state`), so its bytes are this one's
+        // alone. `start` is within them; those before it and the first `len` are filled.
+        let bytes = unsafe { Filling::new(NonNull::new_unchecked(start), len, capacity) };
+        Ok(BufMut {
+            header,
+            class,
+            bytes,
         })
     }
 

@@ -115,6 +115,11 @@ impl<R: References> OfClass<R> {
         &self.header.0
     }
 
+    #[inline]
+    pub(super) fn class(&self) -> NonNull<Class<R>> {
+        self.class
+    }
+
     /// The header, which is the caller's.
     #[inline]
     pub(super) fn pointer(&self) -> NonNull<Header<R>> {
@@ -271,6 +276,20 @@ impl<R: References> ArenaCore<R> {
             }
             None => false,
         }
+    }
+
+    /// Frees a header that has no link.
+    #[inline(always)]
+    pub(super) fn free_unlinked(mut it: OfClass<R>) {
+        debug_assert!(it.header.link().is_none());
+        Self::give_back(it);
+    }
+
+    /// Drops the reference of a `BufMut` to a shared header.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn drop_shared(reference: Reference<R>) {
+        Self::drop_quietly(reference);
     }
 
     /// Frees a header and its link: if that holds the last reference to the next buffer, that one is

@@ -104,7 +104,10 @@
 //! |---|---|
 //! | `BytesMut::with_capacity(n)` | [`ByteArena::alloc`]; it does not grow |
 //! | `Bytes` | `Buf<Atomic>`; with the feature `bytes` it converts into `Bytes` |
-//! | `freeze`, `slice`, `split_to`, `advance`, `truncate`, `clone` | the same |
+//! | `freeze`, `slice`, `split_to`, `split`, `advance`, `truncate`, `clone` | the same, where the type has them; [`BufMut::split_to`] returns a frozen part |
+//! | `BytesMut::reserve`, `try_reclaim` | [`BufMut::try_reclaim`]: within the buffer |
+//! | `unsplit` | [`Buf::try_unsplit`], of frozen parts |
+//! | `split_off` of `BytesMut`, `unsplit` of `BytesMut` | missing: what is split off can only be read, and becomes writable as a whole by `try_reclaim` or `try_into_mut` |
 //! | `Bytes::copy_from_slice` | [`ByteArena::copy`] |
 //! | `Bytes::try_into_mut` | [`Buf::try_into_mut`] |
 //! | `Chain` | [`Buf::set_next`], [`Buf::parts`] |

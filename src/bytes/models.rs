@@ -97,6 +97,61 @@ fn loom_a_clone_that_is_dropped_was_read_before_the_other_becomes_mutable() {
 }
 
 #[test]
+fn loom_what_the_rest_of_a_split_buffer_wrote_happens_before_the_front_becomes_mutable() {
+    model(|late| {
+        let memory = Memory::new();
+        let arena = make(&memory);
+        let mut buf = arena.alloc(16);
+        buf.resize(8, 1).unwrap();
+        let witnesses = Witnesses::new(buf.as_ptr(), 8, 2);
+        let front = buf.split_to(8);
+        let theirs = witnesses.clone();
+        let filler = thread::spawn(move || {
+            theirs.write(buf.as_ptr(), 1);
+            buf.resize(8, 2).unwrap();
+            drop(buf);
+        });
+        start(late);
+        assert_eq!(witnesses.read(front.as_ptr()), 0);
+        if let Ok(mut all) = front.try_into_mut() {
+            all.resize(16, 3).unwrap();
+            witnesses.write(all.as_ptr(), 2);
+            witnesses.write(all[8..].as_ptr(), 2);
+        }
+        filler.join().unwrap();
+        assert_eq!(arena.reclaim(), 1);
+        drop(arena);
+        memory.expect_freed();
+    });
+}
+
+#[test]
+fn loom_reading_the_front_of_a_split_buffer_happens_before_the_rest_moves_there() {
+    model(|late| {
+        let memory = Memory::new();
+        let arena = make(&memory);
+        let mut buf = arena.alloc(16);
+        buf.resize(16, 1).unwrap();
+        let witnesses = Witnesses::new(buf.as_ptr(), 8, 2);
+        let front = buf.split_to(8);
+        let theirs = witnesses.clone();
+        let reader = thread::spawn(move || {
+            theirs.read(front.as_ptr());
+            drop(front);
+        });
+        start(late);
+        if buf.try_reclaim(8) {
+            witnesses.write(buf.as_ptr(), 1);
+        }
+        drop(buf);
+        reader.join().unwrap();
+        assert_eq!(arena.reclaim(), 1);
+        drop(arena);
+        memory.expect_freed();
+    });
+}
+
+#[test]
 fn loom_a_drop_from_the_end_of_a_count_happens_before_the_buffer_is_used_again() {
     loom::model(|| {
         let memory = Memory::new();

@@ -68,7 +68,7 @@ impl core::error::Error for ViewError {}
 /// Network headers are best declared with its `byteorder` numbers, which can be at any address and
 /// have a fixed byte order.
 ///
-/// Buffers begin at multiples of 16, so a buffer that is not sliced suits any type of that
+/// Buffers begin at multiples of 16, so a buffer that is not sliced or split suits any type of that
 /// alignment.
 ///
 /// A view of an unsuitable type does not compile. A type with a `bool`, a reference or a pointer

@@ -103,8 +103,11 @@ impl Filling {
         unsafe { { spare }.as_mut() }
     }
 
-    /// Has a reader fill the next bytes, by one call; returns how many. A full one is not read
-    /// into.
+    /// Has a reader fill the next bytes, by one call; returns how many.
+    ///
+    /// # Errors
+    ///
+    /// Those of the reader, and `StorageFull` if there is no room, without a call.
     ///
     /// # Safety
     ///
@@ -116,7 +119,8 @@ impl Filling {
     ) -> std::io::Result<usize> {
         let room = self.remaining();
         if room == 0 {
-            return Ok(0);
+            // Not `Ok(0)`, which is the end of the input.
+            return Err(std::io::ErrorKind::StorageFull.into());
         }
         let mut unfilled = NonNull::slice_from_raw_parts(self.end(), room);
         // SAFETY: initialised (precondition), and this value's alone. A reader that panics or

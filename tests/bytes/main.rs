@@ -36,6 +36,8 @@ mod rings;
 mod sizes;
 #[cfg(not(each_run))]
 mod sources;
+#[cfg(feature = "std")]
+mod splitting;
 #[cfg(not(each_run))]
 mod stats;
 

@@ -18,10 +18,13 @@ fn one_call_fills_what_there_is_room_for_after_what_is_there() {
     let mut input = &b"0123456789"[..];
     assert_eq!(buf.read_from(&mut input).unwrap(), 8);
     assert_eq!((&*buf, input), (&b"ab01234567"[..], &b"89"[..]));
-    // A full buffer asks no one.
+    // A full buffer asks no one, and is not at the end of the input.
     let mut never = Reader(|_: &mut [u8]| panic!("there is no room"));
-    assert_eq!(buf.read_from(&mut never).unwrap(), 0);
-    assert_eq!(arena.alloc(0).read_from(&mut never).unwrap(), 0);
+    for full in [&mut buf, &mut arena.alloc(0)] {
+        let error = full.read_from(&mut never).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::StorageFull);
+    }
+    assert_eq!(*buf, *b"ab01234567");
     // The end of the input, and a part of it, by a reader whose type is not known.
     buf.truncate(4);
     assert_eq!(buf.read_from(&mut io::empty()).unwrap(), 0);

@@ -23,7 +23,8 @@ fn one_call_fills_what_there_is_room_for_after_what_is_there() {
     let mut input = &b"0123456789"[..];
     assert_eq!(entry.read_from(&mut input).unwrap(), 8);
     let mut never = Reader(|_: &mut [u8]| panic!("there is no room"));
-    assert_eq!(entry.read_from(&mut never).unwrap(), 0);
+    let error = entry.read_from(&mut never).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::StorageFull);
     entry.commit();
     assert_eq!(
         (&*consumer.pop().unwrap(), input),

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
 
 use flatslab::GenKey;
-use flatslab::bytes::{Atomic, Buf, ByteArena};
+use flatslab::bytes::{Atomic, Buf, BufMut, ByteArena};
 use mio::net::UnixStream;
 
 use crate::worker::Worker;
@@ -24,7 +24,7 @@ const READ: usize = 16 * 1024;
 pub(crate) struct Connection {
     pub(crate) stream: UnixStream,
     /// Came in, and not cut yet.
-    bytes: Buf<Atomic>,
+    bytes: BufMut<Atomic>,
     answers: VecDeque<Buf<Atomic>>,
     /// Frames that the worker has.
     asked: usize,
@@ -48,7 +48,7 @@ impl Connection {
     pub(crate) fn new(stream: UnixStream, arena: &ByteArena<Atomic>) -> Self {
         Connection {
             stream,
-            bytes: arena.copy(&[]),
+            bytes: arena.alloc(0),
             answers: VecDeque::new(),
             asked: 0,
             is_at_end: false,
@@ -85,7 +85,7 @@ impl Connection {
                     // Goes on when an answer is delivered or written.
                     return Ok(true);
                 }
-                // A reference to the same buffer.
+                // A reference to the buffer, which goes on to be filled.
                 let mut frame = self.bytes.split_to(frame);
                 frame.advance(LENGTH);
                 worker.send(key, frame);
@@ -104,14 +104,14 @@ impl Connection {
         }
     }
 
-    /// Reads once, after what is there of a frame, which moves to the next buffer.
+    /// Reads once, after what is there of a frame.
     fn read(&mut self, arena: &ByteArena<Atomic>) -> io::Result<usize> {
-        let mut buf = arena.alloc(READ);
-        buf.extend_from_slice(&self.bytes)
-            .expect("less than a frame");
-        let count = buf.read_from(&mut self.stream)?;
-        self.bytes = buf.freeze();
-        Ok(count)
+        // It moves only if the frames before it keep the room that the rest may need.
+        if !self.bytes.try_reclaim(LENGTH + LONGEST - self.bytes.len()) {
+            let begun = std::mem::replace(&mut self.bytes, arena.alloc(READ));
+            self.bytes.extend_from_slice(&begun).expect("it has room");
+        }
+        self.bytes.read_from(&mut self.stream)
     }
 
     fn write(&mut self) -> io::Result<()> {

@@ -574,14 +574,14 @@ impl<'a> Entry<'a> {
     /// [`spare_capacity_mut`](Self::spare_capacity_mut) lent its bytes. Otherwise the method adds
     /// O(1) to the call.
     ///
-    /// A result of 0 means the end of the input, as with `read`. A full entry also returns 0,
-    /// without calling `read`. The slice that the reader gets contains bytes that earlier entries
-    /// left there.
+    /// A result of 0 means the end of the input, as with `read`. The slice that the reader gets
+    /// contains bytes that earlier entries left there.
     ///
     /// # Errors
     ///
-    /// Returns the errors of the reader, including `Interrupted` and `WouldBlock`. The length is
-    /// unchanged then.
+    /// [`StorageFull`](std::io::ErrorKind::StorageFull) if the entry is full; `read` is not called
+    /// then. Otherwise returns the errors of the reader, including `Interrupted` and `WouldBlock`.
+    /// The length is unchanged in both cases.
     ///
     /// # Panics
     ///

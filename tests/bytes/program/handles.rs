@@ -1,13 +1,15 @@
 //! The steps of a program on buffers, and on the links between them.
 
 #[cfg(feature = "std")]
+use std::io::ErrorKind;
+#[cfg(feature = "std")]
 use std::mem::MaybeUninit;
-use std::mem::swap;
+use std::mem::{replace, swap};
 use std::ops::Range;
 
 use flatslab::bytes::{Buf, SharedError};
 
-use super::{Part, World};
+use super::{Filled, Part, World};
 
 /// The byte at a place of a chunk with that name.
 fn byte(name: u32, index: usize) -> u8 {
@@ -24,7 +26,9 @@ impl World<'_> {
             return;
         };
         let (kind, number) = (self.input.below(4), self.input.number());
-        let (name, start, buf) = &mut self.filled[place];
+        let Filled {
+            name, start, buf, ..
+        } = &mut self.filled[place];
         let chunk = self.chunks.get_mut(name).unwrap();
         let end = *start + buf.len();
         match kind {
@@ -43,7 +47,12 @@ impl World<'_> {
                 }
                 let bytes = owned_bytes(*name, end..end + number);
                 let count = number.min(buf.remaining());
-                assert_eq!(buf.read_from(&mut &bytes[..]).unwrap(), count);
+                match buf.read_from(&mut &bytes[..]) {
+                    Ok(read) => assert_eq!(read, count),
+                    Err(error) => {
+                        assert_eq!((error.kind(), buf.remaining()), (ErrorKind::StorageFull, 0));
+                    }
+                }
                 chunk.bytes.extend(&bytes[..count]);
             }
             _ => {
@@ -63,10 +72,72 @@ impl World<'_> {
         let Some(place) = self.input.pick(&self.filled) else {
             return;
         };
-        let (name, start, buf) = self.filled.swap_remove(place);
-        let range = start..start + buf.len();
-        self.chunk(name).references = 1;
-        self.bufs.push((Part { name, range }, buf.freeze()));
+        let it = self.filled.swap_remove(place);
+        let part = it.part(it.buf.len());
+        if !it.is_counted {
+            self.chunk(it.name).references = 1;
+        }
+        self.bufs.push((part, it.buf.freeze()));
+    }
+
+    /// Splits off the first bytes of a buffer that is being filled.
+    pub(super) fn split(&mut self) {
+        let Some(place) = self.input.pick(&self.filled) else {
+            return;
+        };
+        let number = self.input.number();
+        let it = &mut self.filled[place];
+        let count = number % (it.buf.len() + 1);
+        let (part, front) = (it.part(count), it.buf.split_to(count));
+        it.start += count;
+        let references = if replace(&mut it.is_counted, true) {
+            1
+        } else {
+            2
+        };
+        self.chunk(part.name).references += references;
+        self.bufs.push((part, front));
+    }
+
+    /// Makes room in a buffer that is being filled.
+    pub(super) fn reclaim(&mut self) {
+        let Some(place) = self.input.pick(&self.filled) else {
+            return;
+        };
+        let number = self.input.number();
+        let it = &mut self.filled[place];
+        let chunk = self.chunks.get_mut(&it.name).unwrap();
+        assert!(it.buf.try_reclaim(0));
+        let (size, remaining) = (it.start + it.buf.capacity(), it.buf.remaining());
+        let is_only = chunk.references == usize::from(it.is_counted);
+        let moves = remaining < number && is_only && it.buf.len() + number <= size;
+        assert_eq!(it.buf.try_reclaim(number), moves || number <= remaining);
+        if moves {
+            chunk.bytes.drain(..it.start);
+            chunk.epoch += 1;
+            it.start = 0;
+        }
+        assert_eq!(it.buf.capacity(), size - it.start);
+    }
+
+    /// Joins a reference to one that begins where it ends, or to another.
+    pub(super) fn unsplit(&mut self) {
+        let Some((place, (other, other_buf))) = self.two() else {
+            return;
+        };
+        let (part, buf) = &mut self.bufs[place];
+        let is_next = part.name == other.name && part.range.end == other.range.start;
+        match buf.try_unsplit(other_buf) {
+            Ok(()) => {
+                assert!(is_next);
+                part.range.end = other.range.end;
+                self.drop_reference(other.name);
+            }
+            Err(other_buf) => {
+                assert!(!is_next);
+                self.bufs.push((other, other_buf));
+            }
+        }
     }
 
     pub(super) fn share(&mut self) {
@@ -128,7 +199,12 @@ impl World<'_> {
                 chunk.references = 0;
                 chunk.epoch += 1;
                 chunk.bytes.truncate(part.range.end);
-                self.filled.push((part.name, part.range.start, buf));
+                self.filled.push(Filled {
+                    name: part.name,
+                    start: part.range.start,
+                    is_counted: false,
+                    buf,
+                });
             }
             Err(buf) => {
                 assert!(!is_unique);

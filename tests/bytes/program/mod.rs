@@ -50,12 +50,29 @@ struct Chunk {
     arena: usize,
     /// Its filled bytes.
     bytes: Vec<u8>,
-    /// References: buffers, links, those of positions. None while it is filled.
+    /// References: buffers, links, those of positions, and the one that fills it, if that was split.
     references: usize,
     held: usize,
     /// Counts how often its positions became stale.
     epoch: u32,
     next: Option<Part>,
+}
+
+/// What fills a chunk, from `start` on.
+struct Filled {
+    name: u32,
+    start: usize,
+    /// Whether the chunk counts it as a reference.
+    is_counted: bool,
+    buf: BufMut,
+}
+
+impl Filled {
+    /// Its first bytes.
+    fn part(&self, count: usize) -> Part {
+        let (name, range) = (self.name, self.start..self.start + count);
+        Part { name, range }
+    }
 }
 
 struct Position {
@@ -73,7 +90,7 @@ struct World<'p> {
     chunks: BTreeMap<u32, Chunk>,
     last: u32,
     bufs: Vec<(Part, Buf)>,
-    filled: Vec<(u32, usize, BufMut)>,
+    filled: Vec<Filled>,
     positions: Vec<Position>,
 }
 impl World<'_> {
@@ -107,9 +124,17 @@ impl World<'_> {
         }
     }
 
-    /// A buffer to be filled that was dropped.
-    fn end_filled(&mut self, name: u32) {
-        self.chunk(name).references = 1;
+    /// Drops a buffer that is being filled.
+    fn drop_filled(&mut self) {
+        let Some(place) = self.input.pick(&self.filled) else {
+            return;
+        };
+        let Filled {
+            name, is_counted, ..
+        } = self.filled.swap_remove(place);
+        if !is_counted {
+            self.chunk(name).references = 1;
+        }
         self.drop_reference(name);
     }
 
@@ -143,7 +168,12 @@ impl World<'_> {
                 };
                 assert!(buf.len() == if is_zeroed { size } else { 0 });
                 self.chunks.insert(self.last, chunk);
-                self.filled.push((self.last, 0, buf));
+                self.filled.push(Filled {
+                    name: self.last,
+                    start: 0,
+                    is_counted: false,
+                    buf,
+                });
             }
             Err(RequestError::TooLarge(_)) => assert!(size > largest),
             Err(error) => assert!(may_fail && size <= largest, "{error}"),
@@ -187,7 +217,7 @@ impl World<'_> {
         }
     }
     fn step(&mut self, step: u8) {
-        match step % 24 {
+        match step % 28 {
             0..3 => self.allocate(),
             3 | 4 => self.fill(),
             5..8 => self.freeze(),
@@ -205,13 +235,10 @@ impl World<'_> {
             19 => self.forge(),
             20 => self.reserve(),
             21 => self.shrink(),
-            22 => {
-                if let Some(place) = self.input.pick(&self.filled) {
-                    let (name, _, buf) = self.filled.swap_remove(place);
-                    drop(buf);
-                    self.end_filled(name);
-                }
-            }
+            22 => self.drop_filled(),
+            23 | 24 => self.split(),
+            25 => self.reclaim(),
+            26 => self.unsplit(),
             _ if step > 230 => {
                 let index = self.input.below(2);
                 self.drop_arena(index);
@@ -234,8 +261,8 @@ impl World<'_> {
             }
             assert_eq!(expected, None, "a chain of more");
         }
-        for (name, start, buf) in &self.filled {
-            assert_eq!(**buf, self.chunks[name].bytes[*start..]);
+        for it in &self.filled {
+            assert_eq!(*it.buf, self.chunks[&it.name].bytes[it.start..]);
         }
         for (index, arena) in self.arenas.iter().enumerate() {
             let Some(arena) = arena else { continue };

@@ -47,7 +47,7 @@
 //! | one chunk, allocated and touched at construction; the allocator is never called afterwards | [`Arena::bounded`] |
 //! | temporaries within temporaries | [`Arena::scope`], [`Scope`] |
 //! | to return to a position by hand | [`Arena::checkpoint`] and [`Arena::rewind`], which is unsafe |
-//! | collections in an arena | [`ArenaVec`]; with the feature `allocator-api2`, `&Arena` is an allocator |
+//! | collections in an arena | [`ArenaVec`], [`ArenaString`]; with the feature `allocator-api2`, `&Arena` is an allocator |
 //!
 //! # What it costs
 //!
@@ -131,11 +131,13 @@
 //! | `Box::into_raw`, `from_raw` | [`leak`](ArenaBox::leak); there is no way back to a box |
 //! | `Box::pin_in` | missing: a pinned box can be forgotten, and its memory used again without its `Drop`; [`PoolBox::into_pin`](crate::pool::PoolBox::into_pin) |
 //! | `Box::downcast` | missing: [`unsize!`](crate::unsize) creates boxes of trait objects |
-//! | `collections::Vec`, `new_in`, `with_capacity_in`, `bumpalo::vec!` | [`ArenaVec`] and the same functions; values are appended and removed only at its end |
-//! | `from_iter_in`, `collect_in` | [`alloc_slice_iter`](Arena::alloc_slice_iter), or `extend` |
+//! | `collections::Vec`, `new_in`, `with_capacity_in`, `bumpalo::vec!` | [`ArenaVec`] and the same functions |
+//! | `from_iter_in`, `collect_in` | [`collect_in`](CollectIn::collect_in) and its `try_` form; [`alloc_slice_iter`](Arena::alloc_slice_iter) |
 //! | `into_bump_slice`, `into_bump_slice_mut`, `into_boxed_slice` | [`into_slice`](ArenaVec::into_slice), whose result can be used as a shared slice; [`into_boxed_slice`](ArenaVec::into_boxed_slice) |
-//! | `insert`, `remove`, `retain`, `drain`, `dedup`, `splice` of its `Vec` | missing: the `Vec` of `allocator_api2` has them, in `&Arena` (feature `allocator-api2`), or the slice's own methods |
-//! | `collections::String`, `bumpalo::format!` | [`alloc_fmt`](Arena::alloc_fmt), or `write!` into an `ArenaVec` of bytes |
+//! | `insert`, `remove`, `swap_remove`, `retain`, `into_iter` of its `Vec` | the same, and comparisons with slices and arrays |
+//! | `drain`, `dedup`, `splice`, `split_off` of its `Vec` | missing: the `Vec` of `allocator_api2` has them, in `&Arena` (feature `allocator-api2`), or the slice's own methods |
+//! | `collections::String`, `into_bump_str` | [`ArenaString`], [`into_str`](ArenaString::into_str) |
+//! | `bumpalo::format!` | [`alloc_fmt`](Arena::alloc_fmt), or `write!` into an [`ArenaString`] |
 //! | `&Bump` as an `Allocator` | `&`[`Arena`], `&`[`Scope`], with the feature `allocator-api2` |
 //! | a checkpoint, a guard that rewinds | [`Arena::scope`]; [`Arena::checkpoint`] |
 //!
@@ -158,7 +160,7 @@
 // | `place.rs` | placing values in that memory |
 // | `arena.rs`, `scope.rs` | `Arena` and its options; `Scope` |
 // | `alloc.rs` | the methods of both that allocate |
-// | `boxed.rs`, `vec.rs` | `ArenaBox`, `ArenaVec` |
+// | `boxed.rs`, `vec.rs`, `string.rs` | `ArenaBox`, `ArenaVec`, `ArenaString` |
 // | `allocator.rs` | arenas as allocators of other crates' collections |
 
 mod alloc;
@@ -169,6 +171,7 @@ mod boxed;
 mod chunks;
 mod place;
 mod scope;
+mod string;
 #[cfg(test)]
 mod tests;
 mod vec;
@@ -178,4 +181,5 @@ pub use arena::Arena;
 pub use boxed::ArenaBox;
 pub use chunks::Checkpoint;
 pub use scope::Scope;
-pub use vec::{ArenaVec, InArena};
+pub use string::ArenaString;
+pub use vec::{ArenaVec, ArenaVecIntoIter, CollectIn, InArena};

@@ -1,4 +1,4 @@
-//! `ArenaVec`: a vector in an arena.
+//! `ArenaVec`: a vector in an arena; its iterator, and `collect_in`, which makes one of an iterator.
 //!
 //! # Invariants
 //!
@@ -8,10 +8,14 @@
 //!   for `'s`. With a scope, `'a` is shorter: a vector that lived for `'s` could grow while an
 //!   inner scope is open, whose end would free that memory.
 
+use core::borrow::{Borrow, BorrowMut};
+use core::cmp::Ordering;
 use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::iter::FusedIterator;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
-use core::ops::{Deref, DerefMut};
+use core::ops::{Deref, DerefMut, Range};
 use core::ptr::NonNull;
 
 use super::boxed::ArenaBox;
@@ -31,8 +35,9 @@ use crate::raw::memory;
 /// the lifetime of allocations there: the `'s` of a [`Scope`], and `'a` for an arena. The values
 /// are dropped with the vector, or stay for `'s` [as a slice](Self::into_slice).
 ///
-/// For `insert`, `retain` or iteration by value, use the `Vec` of `allocator_api2` with `&Arena` as
-/// its allocator (feature `allocator-api2`).
+/// For `drain`, `dedup` and the like, use the `Vec` of `allocator_api2` with `&Arena` as its
+/// allocator (feature `allocator-api2`). [`collect_in`](CollectIn::collect_in) makes a vector of an
+/// iterator.
 ///
 /// # Examples
 ///
@@ -312,6 +317,205 @@ impl<'a, 's, T> ArenaVec<'a, 's, T> {
         Some(unsafe { self.start.add(self.len).read() })
     }
 
+    /// Inserts a value at an index, and moves the later values up. O(n) for n later values.
+    ///
+    /// # Panics
+    ///
+    /// If the index exceeds the length, or there is no room; see [`reserve`](Self::reserve).
+    ///
+    /// ```
+    /// use flatslab::bump::{Arena, CollectIn};
+    ///
+    /// let arena = Arena::new();
+    /// let mut vec = [1, 3].into_iter().collect_in(&arena);
+    /// vec.insert(1, 2);
+    /// assert_eq!(vec, [1, 2, 3]);
+    /// ```
+    #[track_caller]
+    pub fn insert(&mut self, index: usize, value: T) {
+        done(self.insert_or::<Fails>(index, value));
+    }
+
+    /// Inserts a value at an index, or returns it if there is no room; never aborts.
+    ///
+    /// # Errors
+    ///
+    /// Returns the value if there is no room.
+    ///
+    /// # Panics
+    ///
+    /// If the index exceeds the length.
+    ///
+    /// ```
+    /// use flatslab::bump::{Arena, ArenaVec};
+    ///
+    /// let arena = Arena::bounded(0);
+    /// assert_eq!(ArenaVec::new_in(&arena).try_insert(0, 7).unwrap_err().into_inner(), 7);
+    /// ```
+    #[track_caller]
+    pub fn try_insert(&mut self, index: usize, value: T) -> Result<(), FullError<T>> {
+        self.insert_or::<Refuses>(index, value).map_err(FullError)
+    }
+
+    #[track_caller]
+    fn insert_or<F: Refusal>(&mut self, index: usize, value: T) -> Result<(), F::Refused<T>> {
+        let len = self.len;
+        assert!(
+            index <= len,
+            "index {index} is out of bounds for an insertion into a vector of length {len}"
+        );
+        if let Err(error) = self.try_reserve(1) {
+            return Err(F::refused(F::refuse(error), value));
+        }
+        // SAFETY: there is room for one more value (`vec-room`), which was just reserved, so the
+        // values from `index` on may move up by one; the value takes the place of the first.
+        unsafe {
+            let place = self.start.add(index);
+            place.add(1).copy_from(place, len - index);
+            place.write(value);
+        }
+        self.len = len + 1;
+        Ok(())
+    }
+
+    /// Removes the value at an index and returns it, and moves the later values down. O(n) for n
+    /// later values.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such value.
+    ///
+    /// ```
+    /// use flatslab::bump::{Arena, CollectIn};
+    ///
+    /// let arena = Arena::new();
+    /// let mut vec = [1, 2, 3].into_iter().collect_in(&arena);
+    /// assert_eq!(vec.remove(0), 1);
+    /// assert_eq!(vec, [2, 3]);
+    /// ```
+    #[track_caller]
+    pub fn remove(&mut self, index: usize) -> T {
+        self.check_index(index);
+        self.len -= 1;
+        // SAFETY: the value is initialised (`vec-room`). It is read once, because the later ones
+        // move down over its place, and the last place is not counted any more.
+        unsafe {
+            let place = self.start.add(index);
+            let value = place.read();
+            place.copy_from(place.add(1), self.len - index);
+            value
+        }
+    }
+
+    /// Removes the value at an index and returns it, and moves the last value there. O(1).
+    ///
+    /// # Panics
+    ///
+    /// If there is no such value.
+    ///
+    /// ```
+    /// use flatslab::bump::{Arena, CollectIn};
+    ///
+    /// let arena = Arena::new();
+    /// let mut vec = [1, 2, 3].into_iter().collect_in(&arena);
+    /// assert_eq!(vec.swap_remove(0), 1);
+    /// assert_eq!(vec, [3, 2]);
+    /// ```
+    #[track_caller]
+    pub fn swap_remove(&mut self, index: usize) -> T {
+        self.check_index(index);
+        let last = self.len - 1;
+        self.swap(index, last);
+        self.pop().expect("there is a last value")
+    }
+
+    #[track_caller]
+    fn check_index(&self, index: usize) {
+        let len = self.len;
+        assert!(
+            index < len,
+            "index {index} is out of bounds for a removal from a vector of length {len}"
+        );
+    }
+
+    /// Drops the values for which `keep` returns `false`, and keeps the order of the others. O(n)
+    /// for n values.
+    ///
+    /// If `keep` or a destructor panics, the values that were not looked at are kept.
+    ///
+    /// ```
+    /// use flatslab::bump::{Arena, CollectIn};
+    ///
+    /// let arena = Arena::new();
+    /// let mut vec = (0..6).collect_in(&arena);
+    /// vec.retain(|number| number % 2 == 0);
+    /// assert_eq!(vec, [0, 2, 4]);
+    /// ```
+    pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+        self.retain_mut(|value| keep(value));
+    }
+
+    /// Drops the values for which `keep` returns `false`, like [`retain`](Self::retain); it may
+    /// change the values.
+    ///
+    /// ```
+    /// use flatslab::bump::{Arena, CollectIn};
+    ///
+    /// let arena = Arena::new();
+    /// let mut vec = (0..6).collect_in(&arena);
+    /// vec.retain_mut(|number| {
+    ///     *number += 1;
+    ///     *number % 2 == 0
+    /// });
+    /// assert_eq!(vec, [2, 4, 6]);
+    /// ```
+    pub fn retain_mut(&mut self, mut keep: impl FnMut(&mut T) -> bool) {
+        /// The first `kept` values of the vector are initialised, and those from `next` on. The drop
+        /// of this, also in a panic, puts the second after the first.
+        struct Retained<'v, 'a, 's, T> {
+            vec: &'v mut ArenaVec<'a, 's, T>,
+            kept: usize,
+            next: usize,
+        }
+
+        impl<T> Drop for Retained<'_, '_, '_, T> {
+            fn drop(&mut self) {
+                let left = self.vec.len - self.next;
+                // SAFETY: those that are left are initialised, and move down to places without a
+                // value, after those that are kept.
+                unsafe {
+                    let start = self.vec.start;
+                    let rest = start.add(self.next);
+                    start.add(self.kept).copy_from(rest, left);
+                }
+                self.vec.len = self.kept + left;
+            }
+        }
+
+        let mut it = Retained {
+            vec: self,
+            kept: 0,
+            next: 0,
+        };
+        while it.next < it.vec.len {
+            // SAFETY: initialised, and no one else refers to it.
+            let mut value = unsafe { it.vec.start.add(it.next) };
+            // SAFETY: as above. If it panics, the value is left.
+            let keeps = keep(unsafe { value.as_mut() });
+            it.next += 1;
+            // SAFETY: the value is not left any more: it moves down to a place without one, and is
+            // kept, or is dropped once.
+            unsafe {
+                if keeps {
+                    it.vec.start.add(it.kept).copy_from(value, 1);
+                    it.kept += 1;
+                } else {
+                    value.drop_in_place();
+                }
+            }
+        }
+    }
+
     /// Drops all values after the first `len`, even if a destructor panics.
     ///
     /// ```
@@ -517,6 +721,217 @@ impl<'v, T> IntoIterator for &'v mut ArenaVec<'_, '_, T> {
     }
 }
 
+impl<'a, 's, T> IntoIterator for ArenaVec<'a, 's, T> {
+    type Item = T;
+    type IntoIter = ArenaVecIntoIter<'a, 's, T>;
+
+    fn into_iter(mut self) -> Self::IntoIter {
+        let left = 0..core::mem::take(&mut self.len);
+        ArenaVecIntoIter { vec: self, left }
+    }
+}
+
+/// An iterator over the values of an [`ArenaVec`], from its `into_iter`.
+///
+/// Dropping it drops the values that are left, and frees the memory if nothing was allocated after
+/// it.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::bump::{Arena, CollectIn};
+///
+/// let arena = Arena::new();
+/// let names = ["a", "b"].map(String::from).into_iter().collect_in(&arena);
+/// let owned: Vec<String> = names.into_iter().rev().collect();
+/// assert_eq!(owned, ["b", "a"]);
+/// ```
+#[must_use = "iterators are lazy"]
+pub struct ArenaVecIntoIter<'a, 's, T> {
+    /// Its length is 0. The values at `left` are initialised (`vec-room`), and this iterator's.
+    vec: ArenaVec<'a, 's, T>,
+    left: Range<usize>,
+}
+
+impl<T> ArenaVecIntoIter<'_, '_, T> {
+    /// The values that are left.
+    fn as_row(&self) -> NonNull<[T]> {
+        // SAFETY: within the room, or at its end (`vec-room`).
+        let first = unsafe { self.vec.start.add(self.left.start) };
+        NonNull::slice_from_raw_parts(first, self.left.len())
+    }
+}
+
+impl<T> Iterator for ArenaVecIntoIter<'_, '_, T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        let index = self.left.next()?;
+        // SAFETY: the value was left, and is not any more, so it is read once.
+        Some(unsafe { self.vec.start.add(index).read() })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.left.size_hint()
+    }
+}
+
+impl<T> DoubleEndedIterator for ArenaVecIntoIter<'_, '_, T> {
+    #[inline]
+    fn next_back(&mut self) -> Option<T> {
+        let index = self.left.next_back()?;
+        // SAFETY: as in `next`.
+        Some(unsafe { self.vec.start.add(index).read() })
+    }
+}
+
+impl<T> ExactSizeIterator for ArenaVecIntoIter<'_, '_, T> {}
+impl<T> FusedIterator for ArenaVecIntoIter<'_, '_, T> {}
+
+impl<T> Drop for ArenaVecIntoIter<'_, '_, T> {
+    fn drop(&mut self) {
+        let rest = self.as_row();
+        // Before a destructor may panic.
+        self.left = 0..0;
+        // SAFETY: they were left, and are not any more, so they are dropped once. The vector frees
+        // its memory afterwards.
+        unsafe { rest.drop_in_place() };
+    }
+}
+
+/// Prints the values that are left.
+impl<T: fmt::Debug> fmt::Debug for ArenaVecIntoIter<'_, '_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // SAFETY: they are initialised, and this is borrowed.
+        unsafe { self.as_row().as_ref() }.fmt(f)
+    }
+}
+
+/// Collects the values of an iterator into a vector of an arena or a scope. Implemented for every
+/// iterator.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::bump::{Arena, ArenaVec, CollectIn};
+///
+/// let arena = Arena::new();
+/// let squares: ArenaVec<'_, '_, u64> = (0..4).map(|number| number * number).collect_in(&arena);
+/// assert_eq!(squares, [0, 1, 4, 9]);
+/// ```
+pub trait CollectIn: Iterator + Sized {
+    /// Collects the values into a vector. O(n) for n values.
+    ///
+    /// # Panics
+    ///
+    /// If there is no room; see [`ArenaVec::reserve`].
+    ///
+    /// ```
+    /// use flatslab::bump::{Arena, CollectIn};
+    ///
+    /// let arena = Arena::new();
+    /// assert_eq!("flat".chars().collect_in(&arena), ['f', 'l', 'a', 't']);
+    /// ```
+    #[track_caller]
+    #[must_use = "the vector has the values"]
+    #[doc(alias = "from_iter_in")]
+    fn collect_in<'a, 's>(self, arena: impl InArena<'a, 's>) -> ArenaVec<'a, 's, Self::Item> {
+        done(collect_vec::<_, Fails>(arena.chunks(), self))
+    }
+
+    /// Collects the values into a vector, if there is room. Panics only if the iterator does, and
+    /// never aborts.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room; the values collected so far are dropped then.
+    ///
+    /// ```
+    /// use flatslab::bump::{Arena, CollectIn};
+    ///
+    /// let arena = Arena::bounded(16);
+    /// assert!((0..2_u64).try_collect_in(&arena).is_ok());
+    /// assert!((0..3_u64).try_collect_in(&arena).is_err());
+    /// ```
+    fn try_collect_in<'a, 's>(
+        self,
+        arena: impl InArena<'a, 's>,
+    ) -> Result<ArenaVec<'a, 's, Self::Item>, AllocError> {
+        collect_vec::<_, Explains>(arena.chunks(), self)
+    }
+}
+
+impl<I: Iterator> CollectIn for I {}
+
+impl<T> AsRef<[T]> for ArenaVec<'_, '_, T> {
+    fn as_ref(&self) -> &[T] {
+        self
+    }
+}
+
+impl<T> AsMut<[T]> for ArenaVec<'_, '_, T> {
+    fn as_mut(&mut self) -> &mut [T] {
+        self
+    }
+}
+
+impl<T> Borrow<[T]> for ArenaVec<'_, '_, T> {
+    fn borrow(&self) -> &[T] {
+        self
+    }
+}
+
+impl<T> BorrowMut<[T]> for ArenaVec<'_, '_, T> {
+    fn borrow_mut(&mut self) -> &mut [T] {
+        self
+    }
+}
+
+/// Comparisons of the values, those that `Vec` has.
+macro_rules! compare {
+    ($([$($generics:tt)*] $left:ty, $right:ty;)+) => {$(
+        impl<T: PartialEq<U>, U, $($generics)*> PartialEq<$right> for $left {
+            fn eq(&self, other: &$right) -> bool {
+                self[..] == other[..]
+            }
+        }
+    )+};
+}
+
+compare! {
+    [] ArenaVec<'_, '_, T>, ArenaVec<'_, '_, U>;
+    [] ArenaVec<'_, '_, T>, [U];
+    [] ArenaVec<'_, '_, T>, &[U];
+    [] ArenaVec<'_, '_, T>, &mut [U];
+    [const N: usize] ArenaVec<'_, '_, T>, [U; N];
+    [const N: usize] ArenaVec<'_, '_, T>, &[U; N];
+    [] [T], ArenaVec<'_, '_, U>;
+    [] &[T], ArenaVec<'_, '_, U>;
+    [] &mut [T], ArenaVec<'_, '_, U>;
+}
+
+impl<T: Eq> Eq for ArenaVec<'_, '_, T> {}
+
+impl<T: PartialOrd> PartialOrd for ArenaVec<'_, '_, T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        (**self).partial_cmp(&**other)
+    }
+}
+
+impl<T: Ord> Ord for ArenaVec<'_, '_, T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (**self).cmp(&**other)
+    }
+}
+
+/// Hashes the values as a slice does.
+impl<T: Hash> Hash for ArenaVec<'_, '_, T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}
+
 /// Appends the bytes of the text, so that `write!` formats into the vector. Returns an error if
 /// there is no room.
 impl fmt::Write for ArenaVec<'_, '_, u8> {
@@ -533,7 +948,7 @@ impl<T: fmt::Debug> fmt::Debug for ArenaVec<'_, '_, T> {
     }
 }
 
-/// Collects the values of an iterator.
+/// Collects the values of an iterator as a slice.
 ///
 /// # Errors
 ///
@@ -543,6 +958,15 @@ pub(super) fn collect<T, F: Refusal>(
     chunks: &Chunks,
     values: impl IntoIterator<Item = T>,
 ) -> Result<Placed<'_, [T]>, F::Error> {
+    collect_vec::<T, F>(chunks, values).map(ArenaVec::into_row)
+}
+
+/// Like [`collect`], as a vector.
+#[track_caller]
+fn collect_vec<'a, 's, T, F: Refusal>(
+    chunks: &'a Chunks,
+    values: impl IntoIterator<Item = T>,
+) -> Result<ArenaVec<'a, 's, T>, F::Error> {
     let mut values = chunks.run(|| values.into_iter());
     let mut vec = ArenaVec::in_chunks(chunks);
     let least = chunks.run(|| values.size_hint().0);
@@ -552,7 +976,7 @@ pub(super) fn collect<T, F: Refusal>(
         vec.push_or::<F>(value).map_err(F::error)?;
     }
     chunks.run(|| drop(values));
-    Ok(vec.into_row())
+    Ok(vec)
 }
 
 /// A function and not `map_err`, which would lose the caller's location.

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::fmt::{self, Write};
 
-use flatslab::bump::{Arena, ArenaVec};
+use flatslab::bump::{Arena, ArenaString, ArenaVec};
 
 use crate::common::panics;
 
@@ -125,4 +125,88 @@ fn what_an_arena_is_prints() {
     assert!(
         format!("{:?}", Arena::builder()).starts_with("Builder { options: Options { bounded: None")
     );
+}
+
+#[test]
+fn a_string_does_as_string() {
+    let arena = Arena::builder().chunk_bytes(64).build();
+    let (mut text, mut model) = (ArenaString::with_capacity_in(3, &arena), String::new());
+    for (step, piece) in ["flat", "ä€", "", "🦀"]
+        .into_iter()
+        .cycle()
+        .take(40)
+        .enumerate()
+    {
+        text.push_str(piece);
+        model.push_str(piece);
+        text.extend(['é', 'x']);
+        model.extend(['é', 'x']);
+        text.extend([piece, "y"]);
+        model.extend([piece, "y"]);
+        write!(text, "{step:>3}").unwrap();
+        write!(model, "{step:>3}").unwrap();
+        if step % 3 == 0 {
+            // So that it moves.
+            arena.alloc(step);
+            assert_eq!((text.pop(), text.pop()), (model.pop(), model.pop()));
+        }
+        if step % 7 == 6 {
+            let end = model.char_indices().nth(step / 2).unwrap().0;
+            text.truncate(end);
+            model.truncate(end);
+            text.truncate(usize::MAX);
+        }
+        assert!(text == *model && *model == text && text == &*model && &*model == text);
+        assert!(text.len() <= text.capacity());
+    }
+    assert_eq!(format!("{text}{text:?}"), format!("{model}{model:?}"));
+    let texts = std::collections::HashMap::from([(text, 7)]);
+    assert_eq!(texts.get(&*model), Some(&7));
+    let (mut text, _) = texts.into_iter().next().unwrap();
+    text.make_ascii_uppercase();
+    assert_eq!(text, &*model.to_ascii_uppercase());
+    text.clear();
+    assert_eq!((text.pop(), &*text), (None, ""));
+}
+
+#[test]
+fn a_string_is_not_cut_within_a_character() {
+    let arena = Arena::new();
+    let mut text = ArenaString::new_in(&arena);
+    text.push_str("aé");
+    assert!(panics(|| text.truncate(2)));
+    assert_eq!(text, "aé");
+    text.truncate(3);
+    text.truncate(1);
+    assert_eq!(text.into_bytes(), *b"a");
+}
+
+#[test]
+fn a_string_without_room_is_as_it_was() {
+    let arena = Arena::bounded(8);
+    let mut text = ArenaString::new_in(&arena);
+    text.try_push_str("1234567").unwrap();
+    assert_eq!(text.try_push('é').unwrap_err().into_inner(), 'é');
+    assert!(text.try_push_str("89").is_err() && text.try_reserve(2).is_err());
+    assert!(write!(text, "89").is_err() && panics(|| text.push('é')));
+    text.push('8');
+    assert!(panics(|| text.push_str("9")));
+    assert_eq!(text, "12345678");
+    assert!(ArenaString::new_in(&arena) < text);
+}
+
+#[test]
+fn the_text_of_a_string_stays_while_inner_scopes_come_and_go() {
+    let mut arena = Arena::new();
+    let mut root = arena.as_scope();
+    let mut text = ArenaString::new_in(&root);
+    text.push_str("kept");
+    let kept: &mut str = text.into_str();
+    root.scope(|inner| {
+        let mut text = ArenaString::new_in(&inner);
+        text.push_str("gone");
+        assert_eq!(text.into_str(), "gone");
+    });
+    kept.make_ascii_uppercase();
+    assert_eq!(kept, "KEPT");
 }

@@ -1,6 +1,6 @@
 //! `ArenaVec` against `Vec`, and where its room is.
 
-use flatslab::bump::{Arena, ArenaBox, ArenaVec, Scope};
+use flatslab::bump::{Arena, ArenaBox, ArenaVec, CollectIn, Scope};
 
 use crate::common::panics;
 use crate::common::random::{random, seed};
@@ -71,7 +71,7 @@ fn a_vector_does_as_vec() {
         for step in 0..if cfg!(miri) { 24 } else { 200 } {
             let at = random(3) as usize;
             let (vec, model) = (&mut vecs[at], &mut models[at]);
-            match random(12) {
+            match random(16) {
                 0..5 => {
                     vec.push(count.make(step));
                     model.push(step);
@@ -97,6 +97,38 @@ fn a_vector_does_as_vec() {
                     assert_eq!(vec.as_ptr(), start, "what is reserved is there");
                 }
                 9 => drop(arena.alloc([step; 3])),
+                12 => {
+                    let index = random(model.len() as u64 + 1) as usize;
+                    vec.insert(index, count.make(step));
+                    model.insert(index, step);
+                }
+                13 if !model.is_empty() => {
+                    let index = random(model.len() as u64) as usize;
+                    let (removed, expected) = if step % 2 == 0 {
+                        (vec.remove(index), model.remove(index))
+                    } else {
+                        (vec.swap_remove(index), model.swap_remove(index))
+                    };
+                    assert_eq!(removed.number, expected);
+                }
+                14 => {
+                    let (divisor, rest) = (2 + random(3) as usize, random(2) as usize);
+                    vec.retain(|it| it.number % divisor != rest);
+                    model.retain(|it| it % divisor != rest);
+                }
+                15 => {
+                    let old = std::mem::replace(vec, ArenaVec::new_in(&arena));
+                    let (mut old, mut expected) =
+                        (old.into_iter(), std::mem::take(model).into_iter());
+                    for _ in 0..random(6) {
+                        assert_eq!(old.len(), expected.len());
+                        assert_eq!(old.next().map(|it| it.number), expected.next());
+                        assert_eq!(old.next_back().map(|it| it.number), expected.next_back());
+                    }
+                    let again = old.collect_in(&arena);
+                    *vec = again;
+                    model.extend(expected);
+                }
                 10 => {
                     let old = std::mem::replace(vec, ArenaVec::with_capacity_in(3, &arena));
                     let boxed = old.into_boxed_slice();
@@ -361,4 +393,190 @@ fn a_hint_that_is_too_high_refuses_nothing_that_fits() {
     assert!(arena.try_alloc_slice_iter(Promises(0..105, 0)).is_err());
     arena.reset();
     assert!(arena.try_alloc_slice_iter(Promises(0..104, 1000)).is_ok());
+}
+
+#[test]
+fn a_vector_is_compared_with_slices_arrays_and_vectors_of_other_types() {
+    let (arena, other) = (Arena::new(), Arena::new());
+    let texts = ["a", "b"].into_iter().collect_in(&arena);
+    let owned = ["a", "b"].map(String::from).into_iter().collect_in(&other);
+    assert!(texts == owned && owned == texts);
+    assert!(texts == ["a", "b"] && texts == &["a", "b"] && texts != ["a"]);
+    let slice: &mut [&str] = &mut ["a", "b"];
+    assert!(texts == slice && slice == texts && texts == *slice && *slice == texts);
+    let slice: &[&str] = slice;
+    assert!(texts == slice && slice == texts);
+    let longer = ["a", "b", ""].into_iter().collect_in(&arena);
+    assert!(texts < longer && texts.cmp(&longer).is_lt());
+    let set: std::collections::HashSet<_> = [texts, longer].into_iter().collect();
+    assert!(set.contains(&["a", "b"][..]) && !set.contains(&["a"][..]));
+}
+
+#[test]
+fn indices_out_of_bounds_are_refused_and_change_nothing() {
+    let arena = Arena::new();
+    let mut vec = [1, 2, 3].into_iter().collect_in(&arena);
+    assert!(panics(|| vec.insert(4, 9)) && panics(|| vec.try_insert(usize::MAX, 9)));
+    assert!(panics(|| vec.remove(3)) && panics(|| vec.swap_remove(3)));
+    assert_eq!(vec, [1, 2, 3]);
+    vec.insert(3, 4);
+    vec.insert(0, 0);
+    assert_eq!(vec, [0, 1, 2, 3, 4]);
+}
+
+#[test]
+fn an_insertion_without_room_returns_the_value() {
+    let arena = Arena::bounded(32);
+    let mut vec = [1_u64, 2, 3, 4].into_iter().try_collect_in(&arena).unwrap();
+    assert_eq!(vec.try_insert(2, 9).unwrap_err().into_inner(), 9);
+    assert_eq!(vec, [1, 2, 3, 4]);
+    assert_eq!(vec.swap_remove(1), 2);
+    vec.try_insert(0, 9).unwrap();
+    assert_eq!(vec, [9, 1, 4, 3]);
+    assert!((0..1_u64).try_collect_in(&arena).is_err());
+    drop(vec);
+    // A refused one has freed what it had.
+    let count = Count::default();
+    assert!(
+        (0..9)
+            .map(|number| count.make(number))
+            .try_collect_in(&arena)
+            .is_err()
+    );
+    count.expect(0);
+    assert_eq!(arena.remaining(), 32);
+}
+
+#[test]
+fn a_panic_in_retain_drops_each_value_once_and_keeps_what_was_not_looked_at() {
+    for panicking in 0..6 {
+        let count = Count::default();
+        let arena = Arena::new();
+        let mut vec = (0..6).map(|number| count.make(number)).collect_in(&arena);
+        assert!(panics(|| vec.retain(|it| {
+            assert!(it.number != panicking, "in the closure");
+            it.number % 2 == 1
+        })));
+        let expected = (0..6).filter(|&it| it % 2 == 1 || it >= panicking);
+        assert!(vec.iter().map(|it| it.number).eq(expected));
+        count.expect(vec.len());
+    }
+}
+
+/// Panics when it is dropped, if it is the one.
+struct Fragile(Counted, bool);
+
+impl Drop for Fragile {
+    fn drop(&mut self) {
+        assert!(!self.1, "in a destructor");
+    }
+}
+
+#[test]
+fn a_destructor_that_panics_in_retain_or_an_iterator_loses_no_other_value() {
+    for panicking in 0..5 {
+        let count = Count::default();
+        let arena = Arena::new();
+        let make = |number| Fragile(count.make(number), number == panicking);
+        let mut vec = (0..5).map(make).collect_in(&arena);
+        let dropped = panicking % 2 == 0;
+        assert_eq!(panics(|| vec.retain(|it| it.0.number % 2 == 1)), dropped);
+        let expected = (0..5).filter(|&it| it % 2 == 1 || dropped && it > panicking);
+        assert!(vec.iter().map(|it| it.0.number).eq(expected));
+        count.expect(vec.len());
+        vec.into_iter().for_each(|mut it| it.1 = false);
+        count.expect(0);
+
+        let mut iter = (0..5).map(make).collect_in(&arena).into_iter();
+        iter.by_ref().take(1).for_each(|mut it| it.1 = false);
+        assert_eq!(panics(|| drop(iter)), panicking > 0);
+        count.expect(0);
+    }
+}
+
+#[test]
+fn values_of_no_size_are_inserted_removed_retained_and_iterated() {
+    struct Unit<'c>(&'c std::cell::Cell<usize>);
+    impl Drop for Unit<'_> {
+        fn drop(&mut self) {
+            self.0.set(self.0.get() + 1);
+        }
+    }
+    let arena = Arena::bounded(0);
+    let mut vec = [(); 5].into_iter().collect_in(&arena);
+    vec.insert(2, ());
+    vec.remove(0);
+    vec.swap_remove(1);
+    let mut number = 0;
+    vec.retain(|()| {
+        number += 1;
+        number % 2 == 0
+    });
+    assert_eq!((vec.len(), vec.into_iter().count(), number), (2, 2, 4));
+    let dropped = std::cell::Cell::new(0);
+    let arena = Arena::new();
+    let vec = [(); 4]
+        .map(|()| Unit(&dropped))
+        .into_iter()
+        .collect_in(&arena);
+    let mut iter = vec.into_iter();
+    drop((iter.next(), iter.next_back()));
+    assert_eq!((dropped.get(), iter.len()), (2, 2));
+    drop(iter);
+    assert_eq!(dropped.get(), 4);
+}
+
+#[test]
+fn an_iterator_by_value_frees_its_memory_if_nothing_came_after_it() {
+    let arena = Arena::bounded(64);
+    let vec = (0..8_u64).collect_in(&arena);
+    assert_eq!(arena.remaining(), 0);
+    let mut iter = vec.into_iter();
+    assert_eq!(
+        (iter.next(), iter.next_back(), iter.len()),
+        (Some(0), Some(7), 6)
+    );
+    assert_eq!(format!("{iter:?}"), "[1, 2, 3, 4, 5, 6]");
+    drop(iter);
+    assert_eq!(arena.remaining(), 64);
+}
+
+#[test]
+fn an_iterator_that_allocates_lies_or_panics_is_collected_all_the_same() {
+    struct Lies(usize);
+    impl Iterator for Lies {
+        type Item = usize;
+        fn next(&mut self) -> Option<usize> {
+            self.0 = self.0.checked_sub(1)?;
+            Some(self.0)
+        }
+        fn size_hint(&self) -> (usize, Option<usize>) {
+            (usize::MAX, None)
+        }
+    }
+    let arena = Arena::builder().chunk_bytes(64).build();
+    assert_eq!(Lies(3).collect_in(&arena), [2, 1, 0]);
+    let texts = (0..20_usize).map(|it| &*arena.alloc_fmt(format_args!("{it}")));
+    let texts = texts.collect_in(&arena);
+    assert!(
+        texts
+            .iter()
+            .enumerate()
+            .all(|(at, it)| **it == at.to_string())
+    );
+    let count = Count::default();
+    assert!(panics(|| {
+        let values = (0..9).map(|number| {
+            assert!(number < 7, "in an iterator");
+            count.make(number)
+        });
+        drop(values.collect_in(&arena));
+    }));
+    count.expect(0);
+    // The vector of a scope stays while inner scopes come and go.
+    let mut arena = Arena::new();
+    let mut root = arena.as_scope();
+    let kept = (0..9).collect_in(&root).into_slice();
+    root.scope(|inner| assert_eq!(kept, (0..9).collect_in(&inner)));
+    assert_eq!(kept[8], 8);
 }

@@ -60,10 +60,66 @@
 //! | comparing keys panics in a lookup | the collection is unchanged | the same |
 //! | the slab or pool is dropped, reset or cleared before the collection | does not compile | does not compile |
 //!
-//! A struct that holds both a slab and its collections needs a slab that is borrowed for `'static`:
-//! one from [`BoundedSlab::leak`](crate::BoundedSlab::leak) or `Box::leak`, or a pool from
+//! # A struct that owns the slab and its collections
+//!
+//! A collection borrows its slab or pool, and no struct can borrow a field of itself. If the slab is
+//! used for the whole program, it may be borrowed for `'static`: one from
+//! [`BoundedSlab::leak`](crate::BoundedSlab::leak) or `Box::leak`, or a pool from
 //! [`Pool::leak`](crate::pool::Pool::leak). The adapter then has no lifetime:
 //! `slab_adapter!(Orders = &'static BoundedSlab<Order>: Order { link => LinkedListLink })`.
+//!
+//! Such a slab is never freed. When the struct is dropped, the collection drops its values and frees
+//! their slots, but the memory of the slab, as much as it has for its capacity or has grown to, is
+//! leaked: once for each struct that is created. If the struct is created more than once, as a cache
+//! of each session is, either borrow a slab of the caller (`struct Cache<'s>`), or use the
+//! [`collections`](crate::collections), which store keys, borrow nothing, and are freed with the
+//! struct.
+//!
+//! ```
+//! use flatslab::collections::{Links, List};
+//! use flatslab::{FullError, Key, KeySlab, linked};
+//!
+//! struct Order { links: Links, quantity: u64 }
+//!
+//! linked!(impl Linked<Key, Key> for Order { links });
+//!
+//! /// Owns its orders; dropping it frees them and the slab.
+//! struct Level { slab: KeySlab<Order>, orders: List }
+//!
+//! impl Level {
+//!     fn new() -> Self {
+//!         // An owner of your choice, because no other list is in this slab.
+//!         Level { slab: KeySlab::new(), orders: List::new(Key::from_raw(0)) }
+//!     }
+//!
+//!     fn push(&mut self, quantity: u64) -> Result<Key, FullError<Order>> {
+//!         self.orders.push_back(&mut self.slab, Order { links: Links::new(), quantity })
+//!     }
+//! }
+//!
+//! let mut level = Level::new();
+//! let keys = [10, 20, 30].map(|quantity| level.push(quantity).ok().unwrap());
+//! let removed = level.orders.remove(&mut level.slab, keys[1]).unwrap();   // without `unsafe`
+//! assert_eq!((removed.quantity, level.orders.len()), (20, 2));
+//! let left: u64 = level.orders.iter(&level.slab).map(|(_, order)| order.quantity).sum();
+//! assert_eq!(left, 40);
+//! ```
+//!
+//! If values are found by an id and displaced by use, [`Lru`](crate::collections::Lru) is slab,
+//! index and list in one:
+//!
+//! ```
+//! use flatslab::collections::Lru;
+//!
+//! struct Session { pages: Lru<u64, String> }
+//!
+//! let mut session = Session { pages: Lru::with_capacity(2) };
+//! for id in 1..=3 {
+//!     session.pages.insert(id, format!("page {id}"));
+//! }
+//! assert!(session.pages.get(&1).is_none() && session.pages.get(&3).is_some());
+//! drop(session);                                  // frees everything
+//! ```
 //!
 //! # Threads
 //!
@@ -283,7 +339,8 @@ unsafe impl<'p, T> PointerOps for PoolBoxOps<PoolBox<'p, T>> {
 /// at the end are allowed, and the link may be a field of a field. The pointer is one of:
 ///
 /// * `&'s BoundedSlab<T>` or `&'s Slab<T>`, for [`SlotBox`]es of that slab. The
-///   adapter is created by `new(&slab)`.
+///   adapter is created by `new(&slab)`. With `&'static` the slab is leaked; see [a struct that owns
+///   the slab](crate::intrusive#a-struct-that-owns-the-slab-and-its-collections).
 /// * `PoolBox<'p, T>`, for boxes of pools on the heap. The adapter is created by `new()`, `NEW` or
 ///   `default()`.
 ///

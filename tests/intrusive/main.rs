@@ -5,6 +5,9 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod homes;
+#[allow(dead_code, reason = "a part of it is for slabs")]
+#[path = "../memory/source.rs"]
+mod source;
 
 mod collections;
 mod foreign;

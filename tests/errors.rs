@@ -16,7 +16,7 @@ use std::num::ParseIntError;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use flatslab::bump::{AllocOrInitError, Arena};
+use flatslab::bump::{AllocOrInitError, Arena, ArenaString, CollectIn};
 use flatslab::bytes::{ByteArena, LocError, RequestError, SharedError};
 use flatslab::collections::{
     AddError, InsertBesideError, InsertIdError, LinkError, List, Nodes, SlotError, SortedMap, Tree,
@@ -344,6 +344,13 @@ fn panics(to: &mut Messages) {
     to.panic("Arena::alloc", || {
         Arena::bounded(0).alloc(7_u8);
     });
+    let arena = Arena::new();
+    let mut vec = [1, 2].into_iter().collect_in(&arena);
+    to.panic("ArenaVec::insert", || vec.insert(3, 7));
+    to.panic("ArenaVec::remove", || vec.remove(2));
+    let mut text = ArenaString::new_in(&arena);
+    text.push('é');
+    to.panic("ArenaString::truncate", || text.truncate(1));
 
     let arena = ByteArena::new();
     let mut buf = arena.copy(b"hello");

@@ -161,6 +161,7 @@ fn blocks(name: &str) -> &'static [&'static str] {
         "Arena" => &["impl Arena ", "macro_rules! allocations"],
         "ByteArena" => &[" ByteArena ", " ByteArena<R>"],
         "Buf" => &[" Buf ", " Buf<R>"],
+        "BufMut" => &[" BufMut<R>"],
         "Ring" => &[" Ring ", " Ring<R>"],
         "EpochSlab" => &[" EpochSlab<T>", " Epochs<C>"],
         "EpochBytes" => &[" EpochBytes "],

@@ -10,7 +10,7 @@ use core::ops::{Deref, DerefMut};
 
 use super::chunks::{Fails, Refusal, Refuses, done};
 use super::vec::{ArenaVec, InArena};
-use crate::error::{AllocError, FullError};
+use crate::error::{AllocError, Amount, FullError};
 use crate::raw::memory;
 
 /// A text that grows in an arena: an [`ArenaVec`] of bytes that are valid UTF-8.
@@ -222,7 +222,8 @@ impl<'a, 's> ArenaString<'a, 's> {
     pub fn truncate(&mut self, len: usize) {
         assert!(
             len > self.len() || self.is_char_boundary(len),
-            "cannot shorten a text to {len} bytes, within a character"
+            "cannot shorten a text to {}: this is within a character",
+            Amount::bytes(len)
         );
         self.bytes.truncate(len);
     }

@@ -1153,31 +1153,13 @@ impl<R: References> Header<R> {
         self.filled.set(FREE);
     }
 
-    /// Makes a mutable header shared, with one reference.
+    /// Makes the header of a `BufMut` shared, with this number of filled bytes: not fewer than
+    /// before, if it is shared already.
     #[inline]
     pub(super) fn share(&self, filled: u32) {
-        debug_assert!(self.counts.is_unique());
-        self.share_up_to(filled);
-    }
-
-    /// Makes the header of a `BufMut` shared, if it is not, with this number of filled bytes: not
-    /// fewer than before, if it was.
-    #[inline]
-    pub(super) fn share_up_to(&self, filled: u32) {
         if !R::ATOMIC {
             self.filled.set(filled);
         }
-    }
-
-    /// The class, if the header has no link.
-    ///
-    /// # Safety
-    ///
-    /// As for [`next`](Self::next).
-    pub(super) unsafe fn class_of_unlinked(&self) -> Option<NonNull<Class<R>>> {
-        // SAFETY: the link does not change (precondition).
-        let is_linked = unsafe { self.next() }.is_some();
-        (!is_linked).then_some(self.class)
     }
 
     /// Makes a shared header with one reference mutable.

@@ -366,7 +366,7 @@ impl<R: References> BufMut<R> {
         // All others refer to bytes before these, as a `Buf` does from now on.
         let before = (self.before() + count) as u32;
         self.class = None;
-        self.header().share_up_to(before);
+        self.header().share(before);
         ArenaCore::tallies_of(self.header()).add_refs.add::<R>();
         self.header().counts().add();
         // SAFETY: the header is shared, and its new reference becomes the `Buf`; the `count` bytes
@@ -443,7 +443,7 @@ impl<R: References> BufMut<R> {
         unsafe {
             start.copy_from(self.bytes.start(), len);
             self.bytes = Filling::new(start, len, size);
-            self.class = self.header().class_of_unlinked();
+            self.class = class_if_mutable(self.header());
         }
         true
     }
@@ -464,11 +464,23 @@ impl<R: References> BufMut<R> {
         let this = ManuallyDrop::new(self);
         // The bytes before are initialised; the sum is not above the buffer's size.
         let filled = (this.before() + this.len()) as u32;
-        this.header().share_up_to(filled);
+        this.header().share(filled);
         // SAFETY: shared now, with this reference (`header-state`), and its bytes are filled
         // (`bytes-filled`).
         unsafe { Buf::new(this.header, this.bytes.start(), this.len()) }
     }
+}
+
+/// The class of the header of a `BufMut` that has the only reference, unless it has a link
+/// (`class-of-mutable`).
+///
+/// # Safety
+///
+/// As for [`Header::next`].
+unsafe fn class_if_mutable<R: References>(header: &Header<R>) -> Option<NonNull<Class<R>>> {
+    // SAFETY: the link does not change (precondition).
+    let is_linked = unsafe { header.next() }.is_some();
+    (!is_linked).then_some(header.class_pointer())
 }
 
 impl<R: References> Drop for BufMut<R> {
@@ -925,7 +937,7 @@ impl<R: References> Buf<R> {
         self.header().unshare();
         let capacity = self.header().class().size() - self.offset();
         // SAFETY: this is the only reference, and no position resolves to another.
-        let class = unsafe { self.header().class_of_unlinked() };
+        let class = unsafe { class_if_mutable(self.header()) };
         let Part { start, len, header } = self.into_part();
         // SAFETY: this was the header's reference (`header-state`), so its bytes are this one's
         // alone. `start` is within them; those before it and the first `len` are filled.

@@ -4,7 +4,7 @@
 use std::alloc::Layout;
 use std::rc::Rc;
 
-use flatslab::bump::{Arena, ArenaVec};
+use flatslab::bump::{Arena, ArenaString, ArenaVec, CollectIn};
 use flatslab::{AllocError, BuildError, FullError};
 
 use crate::common::amount;
@@ -33,7 +33,7 @@ fn returned<T>(result: Result<(), FullError<T>>, is_whole: impl Fn(&T) -> bool) 
     }
 }
 
-const OPERATIONS: [Operation; 17] = [
+const OPERATIONS: [Operation; 20] = [
     |arena, _| {
         returned(arena.try_alloc([7; 9]).map(|_| ()), |it: &Large| {
             *it == [7; 9]
@@ -56,6 +56,20 @@ const OPERATIONS: [Operation; 17] = [
     |arena, shared| {
         let mut vec = ArenaVec::new_in(arena);
         (0..40).any(|_| returned(vec.try_push(shared.clone()), |it| Rc::ptr_eq(it, shared)))
+    },
+    |arena, shared| {
+        let mut vec = ArenaVec::new_in(arena);
+        (0..40).any(|at| {
+            returned(vec.try_insert(at / 2, shared.clone()), |it| {
+                Rc::ptr_eq(it, shared)
+            })
+        })
+    },
+    |arena, shared| refused((0..40).map(|_| shared.clone()).try_collect_in(arena)),
+    |arena, _| {
+        let mut text = ArenaString::new_in(arena);
+        (0..90).any(|_| returned(text.try_push('é'), |it| *it == 'é'))
+            || refused(text.try_push_str("a text that has some length"))
     },
     |arena, _| refused(arena.try_alloc_slice_iter(0..100)),
     |arena, _| refused(arena.try_alloc_slice_fill(100, 7)),

@@ -2,7 +2,7 @@
 //! `try_reserve_…` and `prepare`.
 
 use flatslab::bump::{Arena, ArenaVec};
-use flatslab::bytes::ByteArena;
+use flatslab::bytes::{ByteArena, References};
 use flatslab::epoch::EpochSlab;
 use flatslab::key_slab::{CheckpointSlab, SecondarySlab, SlabGroup};
 use flatslab::pool::Pool;
@@ -167,6 +167,25 @@ fn memory_that_an_arena_reserved_is_not_allocated_later() {
         arena.try_reserve(count * 8).unwrap();
         allocates_nothing(|| (0..count).for_each(|it| *arena.alloc(0) = it as u64));
     }
+}
+
+#[test]
+fn splitting_reclaiming_and_joining_a_buffer_allocates_nothing() {
+    fn lines<R: References>(arena: &ByteArena<R>) {
+        let mut buf = arena.alloc(900);
+        allocates_nothing(|| {
+            for _ in 0..100 {
+                assert!(buf.try_reclaim(100));
+                buf.resize(buf.len() + 90, 7).unwrap();
+                let (mut front, second) = (buf.split_to(40), buf.split_to(30));
+                assert!(front.try_unsplit(second).is_ok());
+                drop(front);
+                drop(buf.split());
+            }
+        });
+    }
+    lines(&ByteArena::new());
+    lines(&ByteArena::atomic());
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! `ArenaVec` against `Vec`, and where its room is.
 
+use std::borrow::Borrow;
+use std::hash::BuildHasher;
+
 use flatslab::bump::{Arena, ArenaBox, ArenaVec, CollectIn, Scope};
 
 use crate::common::panics;
@@ -395,21 +398,31 @@ fn a_hint_that_is_too_high_refuses_nothing_that_fits() {
     assert!(arena.try_alloc_slice_iter(Promises(0..104, 1000)).is_ok());
 }
 
+/// Whether the first says that it is equal to the second.
+fn is<A: PartialEq<B> + ?Sized, B: ?Sized>(a: &A, b: &B) -> bool {
+    a == b
+}
+
 #[test]
 fn a_vector_is_compared_with_slices_arrays_and_vectors_of_other_types() {
     let (arena, other) = (Arena::new(), Arena::new());
     let texts = ["a", "b"].into_iter().collect_in(&arena);
     let owned = ["a", "b"].map(String::from).into_iter().collect_in(&other);
-    assert!(texts == owned && owned == texts);
-    assert!(texts == ["a", "b"] && texts == &["a", "b"] && texts != ["a"]);
-    let slice: &mut [&str] = &mut ["a", "b"];
-    assert!(texts == slice && slice == texts && texts == *slice && *slice == texts);
-    let slice: &[&str] = slice;
-    assert!(texts == slice && slice == texts);
     let longer = ["a", "b", ""].into_iter().collect_in(&arena);
+    let slice: &mut [&str] = &mut ["a", "b"];
+    assert!(is(&texts, &slice) && is(&slice, &texts));
+    assert!(is(&texts, &*slice) && is(&*slice, &texts));
+    let slice: &[&str] = slice;
+    for (vec, equal) in [(&texts, true), (&longer, false)] {
+        assert!(is(vec, &owned) == equal && is(&owned, vec) == equal);
+        assert!(is(vec, &slice) == equal && is(&slice, vec) == equal);
+        assert!(is(vec, &["a", "b"]) == equal && is(vec, &&["a", "b"]) == equal);
+        let hasher = std::hash::RandomState::new();
+        assert_eq!(hasher.hash_one(vec) == hasher.hash_one(slice), equal);
+    }
     assert!(texts < longer && texts.cmp(&longer).is_lt());
-    let set: std::collections::HashSet<_> = [texts, longer].into_iter().collect();
-    assert!(set.contains(&["a", "b"][..]) && !set.contains(&["a"][..]));
+    let [borrowed, reference]: [&[&str]; 2] = [texts.borrow(), texts.as_ref()];
+    assert_eq!(borrowed, reference);
 }
 
 #[test]

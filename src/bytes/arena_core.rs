@@ -63,14 +63,15 @@
 //! * `header-state`: a header is in one of four states. *Free*: in its class's hand, or banked;
 //!   `filled` is [`FREE`]. *Mutable*: a `BufMut` has it, and nothing else; it has no link. *Shared*:
 //!   the count is that of its references, which are `Buf`s, links, references that positions hold,
-//!   and at most one `BufMut`, after whose start no other one refers to bytes. *Given back*: without a reference, and stale. Where other threads count it is on its class's return
-//!   stack; on one thread it is left of a chain, and on the list of the core. One of a chain that is
-//!   being freed is on neither.
+//!   and at most one `BufMut`. *Given back*: without a reference, and stale. Where other threads
+//!   count it is on its class's return stack; on one thread it is left of a chain, and on the list of
+//!   the core. One of a chain that is being freed is on neither.
 //! * `class-of-mutable`: a `BufMut` has the class of its header if that is mutable, and `None` if it
 //!   is shared: if the buffer was split, or has a link.
-//! * `bytes-filled`: only the arena's thread writes `filled`. The first `filled` bytes of a shared
-//!   header of one thread are initialised, and before the start of its `BufMut`. No thread writes to
-//!   the bytes of any shared header but those from the start of its `BufMut` on, which that writes.
+//! * `bytes-filled`: the bytes that a `Buf` refers to are initialised, and end before those of the
+//!   header's `BufMut`, which writes only to its own and to those after them; nothing else writes to
+//!   the bytes of a shared header. The same holds for the first `filled` bytes if the header has a
+//!   serial. Only the arena's thread writes `filled`.
 //! * `no-cycle`: links make no cycle. `next` changes only while the header's one reference is
 //!   borrowed exclusively, or the header has no reference. Then the only chain that contains it is
 //!   the one through which it is borrowed, and the buffer that it is linked to cannot reach it.

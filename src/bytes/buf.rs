@@ -363,7 +363,7 @@ impl<R: References> BufMut<R> {
             Amount::bytes(count),
             Amount::bytes(len)
         );
-        // All others refer to bytes before these, as a `Buf` does from now on.
+        // All that others refer to ends before, and so does the new `Buf` (`bytes-filled`).
         let before = (self.before() + count) as u32;
         self.class = None;
         self.header().share(before);
@@ -420,7 +420,7 @@ impl<R: References> BufMut<R> {
     pub fn try_reclaim(&mut self, additional: usize) -> bool {
         let (before, len, size) = (self.before(), self.len(), self.header().class().size());
         // SAFETY: the bytes up to the end of the class's size are the buffer's, and no one else has
-        // those after the filled ones (`header-state`).
+        // those after the filled ones (`bytes-filled`).
         self.bytes = unsafe { Filling::new(self.bytes.start(), len, size - before) };
         self.remaining() >= additional || self.move_to_start(additional)
     }
@@ -913,7 +913,8 @@ impl<R: References> Buf<R> {
     /// Turns this into a buffer that can be filled, if it is the only reference. O(1).
     ///
     /// The result has the bytes of this reference, and room up to the end of the buffer. A chain
-    /// that follows stays linked, also to what is [split off](BufMut::split_to) later. All positions of the buffer become stale.
+    /// that follows stays linked, also to what is [split off](BufMut::split_to) later. All positions
+    /// of the buffer become stale.
     ///
     /// # Errors
     ///

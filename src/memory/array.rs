@@ -154,6 +154,7 @@ impl<T> Values<T> {
     }
 
     /// Adds an entry. The memory doubles if there is none left.
+    #[cfg(any(feature = "serde", test))]
     pub(crate) fn try_push(&mut self, entry: T) -> Result<(), AllocError> {
         if self.0.len == self.0.capacity {
             self.0.try_grow((2 * self.0.capacity).max(FIRST))?;
@@ -164,6 +165,7 @@ impl<T> Values<T> {
 }
 
 /// Entries of the first memory of an array that grows by itself.
+#[cfg(any(feature = "serde", test))]
 const FIRST: usize = 4;
 
 impl<T> Deref for Values<T> {

@@ -64,6 +64,7 @@ impl<'a, T, const KIND: u8> Holder<'a, T, KIND> {
         unsafe { self.place.live() }
     }
 
+    #[cfg(feature = "intrusive-collections")]
     #[inline]
     pub(super) fn place(&self) -> Place<T> {
         self.place

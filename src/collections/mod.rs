@@ -42,8 +42,8 @@
 //! # Rewinds and snapshots
 //!
 //! [`List`] and [`Tree`] are plain data beside the values and nodes, and are rewound with them, in a
-//! group. Lists and their links have serde, and so have [`SortedMap`] and [`SortedSlab`]; of a `Tree`
-//! write the entries. A [`Heap`], a [`TimerWheel`] and a [`KeyIndex`] are tables of their own, and are
+//! group. Lists and their links have serde, and so have [`SortedMap`], [`SortedSlab`] and [`DenseSlab`];
+//! of a `Tree` write the entries. Of a `DenseSlab`, keep a clone for each state. A [`Heap`], a [`TimerWheel`] and a [`KeyIndex`] are tables of their own, and are
 //! built again, in O(capacity), by [`KeyIndex::rebuild`] and by adding the keys. An [`Lru`] is filled
 //! again.
 //!

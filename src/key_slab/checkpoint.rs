@@ -15,15 +15,14 @@ use core::ops::{Deref, DerefMut};
 
 use super::iter::Iter;
 use super::key::{Inside, SlabKey};
-use super::logged::{CheckpointIterMut, Logged, LoggedSlab, Undo};
-use super::undo_log::UndoLog;
+use super::logged::{CheckpointIterMut, Logged, LoggedSlab};
+use super::part::Part;
 use super::{Growable, PlainSlab, Storage};
 use crate::error::AllocError;
 use crate::key::Key;
 use crate::raw::atomic::{Count, Ordering};
 use crate::raw::memory;
 use crate::raw::report::Report;
-use crate::raw::to_the_end::{both, to_the_end};
 
 #[cfg(doc)]
 use super::{BoundedKeySlab, KeySlab, SecondarySlab};
@@ -153,251 +152,6 @@ pub struct SlabGroup<P: Part> {
     group: usize,
     /// The number of the next checkpoint.
     next: u64,
-}
-
-/// The parts of a [`SlabGroup`]: slabs and secondary slabs of `Clone` values, and tuples of parts.
-///
-/// This trait is sealed.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a part of a `SlabGroup`",
-    label = "not a slab, a secondary slab, or a tuple of up to eight of them",
-    note = "the values of a part are `Clone`"
-)]
-pub trait Part: Sized {
-    /// The type that [`parts`](SlabGroup::parts) returns: a reference to the slab, or a tuple of
-    /// references.
-    type Ref<'a>
-    where
-        Self: 'a;
-
-    /// The type that [`parts_mut`](SlabGroup::parts_mut) returns: a mutable reference to a slab
-    /// whose changes are [`Logged`], or a tuple of such references.
-    type Mut<'a>
-    where
-        Self: 'a;
-
-    #[doc(hidden)]
-    type Logged: Clone;
-    #[doc(hidden)]
-    fn try_into_logged(self, _: Inside) -> Result<Self::Logged, AllocError>;
-    #[doc(hidden)]
-    fn clone_from(logged: &mut Self::Logged, source: &Self::Logged);
-    #[doc(hidden)]
-    fn into_inner(logged: Self::Logged) -> Self;
-    #[doc(hidden)]
-    fn parts(logged: &Self::Logged) -> Self::Ref<'_>;
-    #[doc(hidden)]
-    fn parts_mut(logged: &mut Self::Logged) -> Self::Mut<'_>;
-    #[doc(hidden)]
-    fn try_reserve_marks(logged: &mut Self::Logged, marks: usize) -> Result<(), AllocError>;
-    #[doc(hidden)]
-    fn unchanged_since(logged: &Self::Logged) -> Option<Checkpoint>;
-    #[doc(hidden)]
-    fn mark(logged: &mut Self::Logged, checkpoint: Checkpoint);
-    #[doc(hidden)]
-    fn newer_than(logged: &Self::Logged, checkpoint: Checkpoint) -> Option<usize>;
-    #[doc(hidden)]
-    fn rewind(logged: &mut Self::Logged, newer: usize);
-    #[doc(hidden)]
-    fn keep_last(logged: &mut Self::Logged, count: usize);
-    #[doc(hidden)]
-    fn shrink_to_fit(logged: &mut Self::Logged);
-    #[doc(hidden)]
-    fn marks(logged: &Self::Logged) -> usize;
-    #[doc(hidden)]
-    fn changes(logged: &Self::Logged) -> usize;
-    #[doc(hidden)]
-    fn bytes(logged: &Self::Logged) -> usize;
-}
-
-#[diagnostic::do_not_recommend]
-impl<C: Undo> Part for C {
-    type Ref<'a>
-        = &'a C
-    where
-        C: 'a;
-    type Mut<'a>
-        = &'a mut Logged<C>
-    where
-        C: 'a;
-    type Logged = Logged<C, [(); 0]>;
-
-    fn try_into_logged(self, _: Inside) -> Result<Self::Logged, AllocError> {
-        Logged::try_new(self)
-    }
-
-    #[track_caller]
-    fn clone_from(logged: &mut Self::Logged, source: &Self::Logged) {
-        logged.clone_from_logged(source);
-    }
-
-    fn into_inner(logged: Self::Logged) -> Self {
-        logged.slab
-    }
-
-    fn parts(logged: &Self::Logged) -> &C {
-        &logged.slab
-    }
-
-    fn parts_mut(logged: &mut Self::Logged) -> &mut Logged<C> {
-        logged
-    }
-
-    fn try_reserve_marks(logged: &mut Self::Logged, marks: usize) -> Result<(), AllocError> {
-        logged.log.try_reserve_marks(marks)
-    }
-
-    fn unchanged_since(logged: &Self::Logged) -> Option<Checkpoint> {
-        logged.log.unchanged_since(logged.slab.numbers())
-    }
-
-    fn mark(logged: &mut Self::Logged, checkpoint: Checkpoint) {
-        logged.log.mark(checkpoint, logged.slab.numbers());
-    }
-
-    fn newer_than(logged: &Self::Logged, checkpoint: Checkpoint) -> Option<usize> {
-        logged.log.newer_than(checkpoint)
-    }
-
-    fn rewind(logged: &mut Self::Logged, newer: usize) {
-        let (slab, log) = (&mut logged.slab, &mut logged.log);
-        let mut newer = newer;
-        // A step whose destructor panicked is made again: nothing is left of its changes.
-        to_the_end(|| {
-            if let Some(mark) = log.last_mark() {
-                slab.undo(log, mark);
-            }
-            if newer == 0 {
-                log.begin_stamp();
-                return false;
-            }
-            log.drop_last_mark();
-            newer -= 1;
-            true
-        });
-    }
-
-    fn keep_last(logged: &mut Self::Logged, count: usize) {
-        logged.log.keep_last(count);
-    }
-
-    fn shrink_to_fit(logged: &mut Self::Logged) {
-        let used = logged.slab.numbers().used as usize;
-        logged.log.shrink_to_fit(used, logged.slab.stamped());
-    }
-
-    fn marks(logged: &Self::Logged) -> usize {
-        logged.log.marks()
-    }
-
-    fn changes(logged: &Self::Logged) -> usize {
-        logged.log.changes()
-    }
-
-    fn bytes(logged: &Self::Logged) -> usize {
-        logged.log.bytes()
-    }
-}
-
-/// Makes these calls, each even if one before it panics: a destructor of a value may.
-macro_rules! in_turn {
-    ($last:expr $(,)?) => { $last };
-    ($first:expr, $($rest:expr),+) => { both(|| $first, || in_turn!($($rest),+)) };
-}
-
-macro_rules! tuples {
-    ($(($first:ident $($part:ident $at:tt)*))*) => { $(
-        impl<$first: Part, $($part: Part),*> Part for ($first, $($part),*) {
-            type Ref<'a> = ($first::Ref<'a>, $($part::Ref<'a>),*) where Self: 'a;
-            type Mut<'a> = ($first::Mut<'a>, $($part::Mut<'a>),*) where Self: 'a;
-            type Logged = ($first::Logged, $($part::Logged),*);
-
-            fn try_into_logged(self, inside: Inside) -> Result<Self::Logged, AllocError> {
-                Ok((self.0.try_into_logged(inside)?, $(self.$at.try_into_logged(inside)?),*))
-            }
-
-            #[track_caller]
-            fn clone_from(logged: &mut Self::Logged, source: &Self::Logged) {
-                $first::clone_from(&mut logged.0, &source.0);
-                $($part::clone_from(&mut logged.$at, &source.$at);)*
-            }
-
-            fn into_inner(logged: Self::Logged) -> Self {
-                ($first::into_inner(logged.0), $($part::into_inner(logged.$at)),*)
-            }
-
-            fn parts(logged: &Self::Logged) -> Self::Ref<'_> {
-                ($first::parts(&logged.0), $($part::parts(&logged.$at)),*)
-            }
-
-            fn parts_mut(logged: &mut Self::Logged) -> Self::Mut<'_> {
-                ($first::parts_mut(&mut logged.0), $($part::parts_mut(&mut logged.$at)),*)
-            }
-
-            fn try_reserve_marks(logged: &mut Self::Logged, marks: usize) -> Result<(), AllocError> {
-                $first::try_reserve_marks(&mut logged.0, marks)?;
-                $($part::try_reserve_marks(&mut logged.$at, marks)?;)*
-                Ok(())
-            }
-
-            fn unchanged_since(logged: &Self::Logged) -> Option<Checkpoint> {
-                let checkpoint = $first::unchanged_since(&logged.0)?;
-                $($part::unchanged_since(&logged.$at)?;)*
-                Some(checkpoint)
-            }
-
-            fn mark(logged: &mut Self::Logged, checkpoint: Checkpoint) {
-                $first::mark(&mut logged.0, checkpoint);
-                $($part::mark(&mut logged.$at, checkpoint);)*
-            }
-
-            fn newer_than(logged: &Self::Logged, checkpoint: Checkpoint) -> Option<usize> {
-                $first::newer_than(&logged.0, checkpoint)
-            }
-
-            fn rewind(logged: &mut Self::Logged, newer: usize) {
-                in_turn!(
-                    $first::rewind(&mut logged.0, newer),
-                    $($part::rewind(&mut logged.$at, newer)),*
-                );
-            }
-
-            fn keep_last(logged: &mut Self::Logged, count: usize) {
-                in_turn!(
-                    $first::keep_last(&mut logged.0, count),
-                    $($part::keep_last(&mut logged.$at, count)),*
-                );
-            }
-
-            fn shrink_to_fit(logged: &mut Self::Logged) {
-                $first::shrink_to_fit(&mut logged.0);
-                $($part::shrink_to_fit(&mut logged.$at);)*
-            }
-
-            fn marks(logged: &Self::Logged) -> usize {
-                $first::marks(&logged.0)
-            }
-
-            fn changes(logged: &Self::Logged) -> usize {
-                $first::changes(&logged.0) $(+ $part::changes(&logged.$at))*
-            }
-
-            fn bytes(logged: &Self::Logged) -> usize {
-                $first::bytes(&logged.0) $(+ $part::bytes(&logged.$at))*
-            }
-        }
-    )* };
-}
-
-tuples! {
-    (A)
-    (A B 1)
-    (A B 1 C 2)
-    (A B 1 C 2 D 3)
-    (A B 1 C 2 D 3 E 4)
-    (A B 1 C 2 D 3 E 4 F 5)
-    (A B 1 C 2 D 3 E 4 F 5 G 6)
-    (A B 1 C 2 D 3 E 4 F 5 G 6 H 7)
 }
 
 /// A state of a [`CheckpointSlab`] or a [`SlabGroup`], which [`rewind`](SlabGroup::rewind) returns
@@ -737,6 +491,64 @@ impl<P: Part> SlabGroup<P> {
         })
     }
 
+    /// Returns what changed since a checkpoint: of each part each slot that may have changed, once,
+    /// and the order of the free slots.
+    ///
+    /// A replica whose slabs are as these were at the checkpoint is as these are now after each has
+    /// applied the difference of its part: values, keys, generations and the next keys. So a standby
+    /// follows by messages whose size is that of the changes. With the feature `serde` a difference is
+    /// serialized, and read as a [`Patch`](super::Patch), or as a tuple of such; without it,
+    /// [`to_patch`](super::Changes::to_patch) makes one. [`apply`](PlainSlab::apply) is a method of a slab, and
+    /// of a [`SecondarySlab`].
+    ///
+    /// A replica begins as a snapshot, or a clone, that was taken at a checkpoint. If the group is
+    /// rewound to before a checkpoint from which a difference was sent, the replica is in a state that
+    /// never was: it begins again, or it returns to the same earlier state, of which it has kept a
+    /// clone, and gets the difference from there.
+    ///
+    /// # Complexity
+    ///
+    /// O(parts) and no allocation for the last checkpoint; for an earlier one O(c log c), and 4 bytes
+    /// for each of the c changes since, from the global allocator.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error where [`try_rewind`](Self::try_rewind) does.
+    ///
+    /// # Panics
+    ///
+    /// Aborts if the allocator refuses, which it is not asked for the last checkpoint.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use flatslab::GenKey;
+    /// use flatslab::key_slab::CheckpointSlab;
+    ///
+    /// let mut orders: CheckpointSlab<u64, GenKey> = CheckpointSlab::with_key();
+    /// let keys = [1, 2, 3].map(|order| orders.insert(order));
+    /// let mut sent = orders.checkpoint();
+    /// let mut standby = orders.parts().clone();
+    ///
+    /// orders.remove(keys[0]);
+    /// orders[keys[1]] = 20;
+    /// let changes = orders.changes_since(sent)?;
+    /// assert_eq!(changes.iter().collect::<Vec<_>>(), [(0, None), (1, Some((keys[1], &20)))]);
+    /// standby.apply(changes.to_patch()).unwrap();
+    /// assert_eq!(&standby, orders.parts());
+    ///
+    /// // The next difference begins here.
+    /// sent = orders.checkpoint();
+    /// orders.keep_last(1);
+    /// assert_eq!(orders.insert(4), standby.insert(4));
+    /// # Ok::<(), flatslab::key_slab::RewindError>(())
+    /// ```
+    #[track_caller]
+    pub fn changes_since(&self, checkpoint: Checkpoint) -> Result<P::Changes<'_>, RewindError> {
+        let newer = self.newer_than(checkpoint)?;
+        Ok(P::changes_of(&self.parts, newer))
+    }
+
     /// Drops all checkpoints but the last `count`, with their part of the log.
     ///
     /// A simulation that may be rewound by up to `count` frames calls it in each frame. With 0, all
@@ -867,6 +679,27 @@ impl<P: Part> SlabGroup<P> {
         P::parts_mut(&mut self.parts)
     }
 
+    /// Returns clones of the parts, without checkpoints and logs: for a search that goes on from the
+    /// present state alone. O(used slots); allocates like the `clone` of each slab.
+    ///
+    /// # Panics
+    ///
+    /// Aborts if the allocator refuses, like `clone`.
+    ///
+    /// ```
+    /// use flatslab::key_slab::CheckpointSlab;
+    ///
+    /// let mut slab = CheckpointSlab::new();
+    /// let key = slab.insert(7);
+    /// slab.checkpoint();
+    /// assert_eq!(slab.clone_parts()[key], 7);
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn clone_parts(&self) -> P {
+        P::clone_of(&self.parts)
+    }
+
     /// Returns the parts, in their present state, and drops all checkpoints.
     ///
     /// Call methods that a [`Logged`] slab does not have on these parts, such as
@@ -890,10 +723,6 @@ impl<P: Part> SlabGroup<P> {
 
 /// Memory of one slab.
 impl<T: Clone, K: SlabKey, S: Storage> SlabGroup<PlainSlab<T, K, S>> {
-    pub(super) fn log(&self) -> &UndoLog<T> {
-        &self.parts.log
-    }
-
     /// Returns a report about the memory of the slab and of its log.
     ///
     /// [`stats`](PlainSlab::stats) reports the slab alone.
@@ -953,7 +782,7 @@ impl<P: Part + Default> Default for SlabGroup<P> {
 /// Clones the slabs and their checkpoints: the clone can be rewound to each state to which the group
 /// can. Checkpoints that either takes later are its own.
 ///
-/// To clone a slab without checkpoints, clone [the part](SlabGroup::parts).
+/// [`clone_parts`](SlabGroup::clone_parts) clones the slabs alone.
 ///
 /// # Complexity
 ///

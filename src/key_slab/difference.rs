@@ -7,11 +7,10 @@ use core::error::Error;
 use core::fmt;
 
 use super::cell::{Cell, DETACHED, RETIRED, is_detached};
-use super::checkpoint::{Checkpoint, RewindError, SlabGroup};
-use super::key::{Inside, SlabKey};
-use super::logged::{Undo, write_back};
-use super::undo_log::Difference;
-use super::{PlainSlab, Storage};
+use super::key::{GenerationKey, Inside, SlabKey};
+use super::undo::write_back;
+use super::undo_log::{Difference, Numbers, UndoLog};
+use super::{PlainSlab, SecondarySlab, Storage};
 use crate::error::AllocError;
 use crate::key::MAX_SLOTS;
 use crate::memory::array::{Array, Values};
@@ -19,77 +18,32 @@ use crate::raw::memory;
 use crate::raw::source::Source;
 use crate::raw::to_the_end::to_the_end;
 
-impl<T: Clone, K: SlabKey, S: Storage> SlabGroup<PlainSlab<T, K, S>> {
-    /// Returns what changed since a checkpoint: each slot that may have changed, once, and the
-    /// order of the free slots.
-    ///
-    /// A replica that is as this slab was at the checkpoint is as this slab is now after it has
-    /// [applied](PlainSlab::apply) the difference: values, keys, generations and the next keys. So
-    /// a standby follows by messages whose size is that of the changes. With the feature `serde`
-    /// a difference is serialized, and read as a [`Patch`]; without it,
-    /// [`to_patch`](Changes::to_patch) makes one.
-    ///
-    /// A replica begins as a snapshot, or a clone, that was taken at a checkpoint.
-    ///
-    /// # Complexity
-    ///
-    /// O(1) and no allocation for the last checkpoint; for an earlier one O(c log c), and 4 bytes
-    /// for each of the c changes since, from the global allocator.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error where [`try_rewind`](SlabGroup::try_rewind) does.
-    ///
-    /// # Panics
-    ///
-    /// Aborts if the allocator refuses, which it is not asked for the last checkpoint.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use flatslab::GenKey;
-    /// use flatslab::key_slab::CheckpointSlab;
-    ///
-    /// let mut orders: CheckpointSlab<u64, GenKey> = CheckpointSlab::with_key();
-    /// let keys = [1, 2, 3].map(|order| orders.insert(order));
-    /// let mut sent = orders.checkpoint();
-    /// let mut standby = orders.parts().clone();
-    ///
-    /// orders.remove(keys[0]);
-    /// orders[keys[1]] = 20;
-    /// let changes = orders.changes_since(sent)?;
-    /// assert_eq!(changes.iter().collect::<Vec<_>>(), [(0, None), (1, Some((keys[1], &20)))]);
-    /// standby.apply(changes.to_patch()).unwrap();
-    /// assert_eq!(&standby, orders.parts());
-    ///
-    /// // The next difference begins here.
-    /// sent = orders.checkpoint();
-    /// orders.keep_last(1);
-    /// assert_eq!(orders.insert(4), standby.insert(4));
-    /// # Ok::<(), flatslab::key_slab::RewindError>(())
-    /// ```
-    #[track_caller]
-    pub fn changes_since(
-        &self,
-        checkpoint: Checkpoint,
-    ) -> Result<Changes<'_, T, K, S>, RewindError> {
-        let newer = self.newer_than(checkpoint)?;
-        let slab = self.parts();
-        match self.log().difference(newer, slab.numbers()) {
-            Ok(difference) => Ok(Changes { slab, difference }),
-            Err(error) => memory::fail(error),
-        }
-    }
-}
-
 /// What changed in a slab since a checkpoint. Created by
-/// [`changes_since`](SlabGroup::changes_since).
+/// [`changes_since`](super::SlabGroup::changes_since).
 pub struct Changes<'a, T, K: SlabKey, S: Storage> {
     slab: &'a PlainSlab<T, K, S>,
     difference: Difference<'a>,
 }
 
 impl<'a, T, K: SlabKey, S: Storage> Changes<'a, T, K, S> {
+    /// What a log has since the mark with `newer` newer ones, of a slab that has these numbers.
+    /// Aborts if memory for the slots of an earlier mark is refused.
+    #[track_caller]
+    pub(super) fn new(
+        slab: &'a PlainSlab<T, K, S>,
+        log: &'a UndoLog<T>,
+        newer: usize,
+        now: Numbers,
+    ) -> Self
+    where
+        T: Clone,
+    {
+        match log.difference(newer, now) {
+            Ok(difference) => Changes { slab, difference },
+            Err(error) => memory::fail(error),
+        }
+    }
+
     /// Returns an iterator over the slots that may have changed, each once, in no particular order:
     /// its index, and its value with its key if it has one now.
     ///
@@ -177,8 +131,8 @@ struct Base {
     floor: u32,
 }
 
-/// A difference between two states of a slab that owns its values. Read by serde, or created by
-/// [`to_patch`](Changes::to_patch).
+/// A difference between two states of a slab, or of a secondary slab, that owns its values. Read by
+/// serde, or created by [`to_patch`](Changes::to_patch).
 #[derive(Debug)]
 pub struct Patch<T> {
     base: Base,
@@ -293,8 +247,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     /// Applies a difference: the slab is then as the other one was when the difference was taken.
     ///
     /// The slab must be as the other one was at the checkpoint of the difference. That is checked as
-    /// far as the numbers of used and of free slots say; a program that may lose a difference
-    /// counts them. A difference that was damaged or forged may set any values, and does nothing
+    /// far as the numbers of used and of free slots say; a program that may lose a difference, or that
+    /// rewinds the other slab, numbers them. A difference that was damaged or forged may set any values, and does nothing
     /// worse: it is checked as a whole before the slab changes.
     ///
     /// All changes are made even if the destructor of a value that is replaced panics.
@@ -443,6 +397,51 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
     fn is_on_stack(version: u32) -> bool {
         let is_retired = K::Cell::<T>::VERSIONED && version == RETIRED;
         !is_retired && !is_detached(version)
+    }
+}
+
+impl<V, K: GenerationKey> SecondarySlab<V, K> {
+    /// Applies a difference of a secondary slab, like [`apply`](PlainSlab::apply) of a slab.
+    ///
+    /// # Complexity
+    ///
+    /// That of [`apply`](PlainSlab::apply) of a slab.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error where [`apply`](PlainSlab::apply) of a slab does, and if the difference is not
+    /// of a secondary slab. Nothing has changed then.
+    ///
+    /// ```
+    /// use flatslab::key_slab::{SecondarySlab, SlabGroup};
+    /// use flatslab::{GenKey, KeySlab};
+    ///
+    /// type World = (KeySlab<&'static str, GenKey>, SecondarySlab<u32, GenKey>);
+    ///
+    /// let mut world = SlabGroup::from(World::default());
+    /// let sent = world.checkpoint();
+    /// let mut standby: World = world.clone_parts();
+    /// let (ships, shields) = world.parts_mut();
+    /// let ship = ships.insert("Argo");
+    /// shields.insert(ships, ship, 100);
+    ///
+    /// let (of_ships, of_shields) = world.changes_since(sent)?;
+    /// standby.0.apply(of_ships.to_patch()).unwrap();
+    /// standby.1.apply(of_shields.to_patch()).unwrap();
+    /// assert_eq!((standby.0[ship], standby.1[ship]), ("Argo", 100));
+    /// # Ok::<(), flatslab::key_slab::RewindError>(())
+    /// ```
+    pub fn apply(&mut self, patch: Patch<V>) -> Result<(), PatchError> {
+        let is_free = |&(index, version, ref value): &(u32, u32, Option<V>)| {
+            let is_free = value.is_none() && !is_detached(version);
+            is_free.then_some(index)
+        };
+        let free = patch.free.first().copied();
+        if let Some(slot) = free.or_else(|| patch.slots.iter().find_map(is_free)) {
+            let slot = slot as usize;
+            return Err(PatchError::Inconsistent { slot });
+        }
+        self.slab.apply(patch)
     }
 }
 

@@ -7,11 +7,12 @@ use core::ops::{Index, IndexMut};
 use super::cell::Cell;
 use super::iter::{Iter, Walk};
 use super::key::{GenerationKey, Inside};
-use super::logged::{ChangeError, CheckpointIterMut, Logged, LoggedSlab, Undo, write_back};
+use super::logged::{ChangeError, CheckpointIterMut, Logged, LoggedSlab};
 use super::secondary::{NO_ENTRY, SecondarySlab, or_fail};
+use super::undo::{Undo, write_back};
 use super::undo_log::{Mark, Numbers, UndoLog};
-use super::{InsertAtError, PlainSlab, Storage, missing};
-use crate::error::AllocError;
+use super::{Growable, InsertAtError, PlainSlab, Storage, missing};
+use crate::error::{AllocError, DisjointError};
 use crate::raw::memory;
 use crate::raw::to_the_end::to_the_end;
 
@@ -19,6 +20,10 @@ use crate::raw::to_the_end::to_the_end;
 use super::SlabGroup;
 
 /// A [`SecondarySlab`] of `Clone` entries whose changes are [logged](Logged): of a [`SlabGroup`].
+///
+/// Methods that only read are those of the [`SecondarySlab`], and `entries[key]` borrows an entry, also
+/// mutably. Those that may be refused memory for the log return a `Result` where a `SecondarySlab`
+/// returns an `Option`. There is no `entry`: [`get_mut`](Self::get_mut) and [`insert`](Self::insert).
 ///
 /// # Examples
 ///
@@ -44,6 +49,12 @@ pub type LoggedSecondary<V, K> = Logged<SecondarySlab<V, K>>;
 
 impl<V: Clone, K: GenerationKey> Undo for SecondarySlab<V, K> {
     type Value = V;
+    type Key = K;
+    type Storage = Growable;
+
+    fn slab(&self) -> &PlainSlab<V, K, Growable> {
+        &self.slab
+    }
 
     fn try_new_log(&mut self) -> Result<UndoLog<V>, AllocError> {
         let mut log = UndoLog::new_in(self.slab.cells.source());
@@ -218,6 +229,34 @@ impl<V: Clone, K: GenerationKey> LoggedSecondary<V, K> {
         let entry = found.ok_or(ChangeError::Missing)?;
         self.log.try_log(index, version | 1, Some(&*entry))?;
         Ok(entry)
+    }
+
+    /// Borrows several entries mutably at once, and logs the present state of each.
+    ///
+    /// # Complexity
+    ///
+    /// O(`N`²), unless the log grows.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is no entry with one of the keys, or if two keys refer to the same
+    /// entry. Nothing is logged then.
+    ///
+    /// # Panics
+    ///
+    /// Aborts if memory for the log is refused.
+    #[track_caller]
+    pub fn get_disjoint_mut<const N: usize>(
+        &mut self,
+        keys: [K; N],
+    ) -> Result<[&mut V; N], DisjointError> {
+        let places = self.slab.slab.disjoint(keys)?;
+        for (index, version) in places {
+            self.log
+                .log(index, version | 1, self.slab.slab.value_at(index));
+        }
+        // SAFETY: `disjoint` returned the places, and nothing was removed since.
+        Ok(unsafe { self.slab.slab.values_of(places) })
     }
 
     /// Removes the entry with this key, and returns it. O(1), unless the log grows.

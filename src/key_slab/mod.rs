@@ -62,7 +62,8 @@
 // | `growable.rs`, `bounded.rs`, `options.rs` | what differs between the kinds of slab, and the memory of a bounded slab in a static |
 // | `convert.rs` | slabs made of the values of another one |
 // | `secondary.rs`, `secondary_entry.rs` | more data about the values of another slab; the place of an entry |
-// | `checkpoint.rs`, `undo_log.rs` | slabs that return to earlier states together, and the log of what changed in each |
+// | `checkpoint.rs`, `part.rs` | slabs that return to earlier states together; what can be one of them |
+// | `undo_log.rs`, `undo.rs` | the log of what changed in a slab; how the slab undoes it |
 // | `logged.rs`, `logged_restore.rs`, `logged_secondary.rs` | a slab whose changes are logged, values under keys they had, and a secondary slab |
 // | `difference.rs` | what changed since a checkpoint, for a replica |
 
@@ -93,6 +94,8 @@ mod logged_secondary;
 mod many;
 #[cfg(feature = "alloc")]
 mod options;
+#[cfg(feature = "alloc")]
+mod part;
 mod restore;
 #[cfg(feature = "alloc")]
 mod secondary;
@@ -100,6 +103,8 @@ mod secondary;
 mod secondary_entry;
 #[cfg(feature = "serde")]
 mod snapshot;
+#[cfg(feature = "alloc")]
+mod undo;
 #[cfg(feature = "alloc")]
 mod undo_log;
 
@@ -131,7 +136,7 @@ use crate::key::Key;
 pub use crate::error::DisjointError;
 pub use bounded::{BoundedKeySlab, KeySlabStorage};
 #[cfg(feature = "alloc")]
-pub use checkpoint::{Checkpoint, CheckpointSlab, Part, RewindError, SlabGroup};
+pub use checkpoint::{Checkpoint, CheckpointSlab, RewindError, SlabGroup};
 #[cfg(feature = "alloc")]
 pub use difference::{Changes, Patch, PatchError};
 #[cfg(feature = "alloc")]
@@ -148,6 +153,8 @@ pub use logged::{ChangeError, CheckpointIterMut, Logged, LoggedSlab};
 #[cfg(feature = "alloc")]
 pub use logged_secondary::LoggedSecondary;
 pub use many::{GetMany, RemoveMany};
+#[cfg(feature = "alloc")]
+pub use part::Part;
 pub use restore::InsertAtError;
 #[cfg(feature = "alloc")]
 pub use secondary::{Join, JoinMut, SecondaryDrain, SecondarySlab};

@@ -28,9 +28,11 @@ use ::serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::cell::{Cell, DETACHED, RETIRED, highest_floor, is_detached};
 use super::cells::Index;
-use super::checkpoint::{Part, SlabGroup};
+use super::checkpoint::SlabGroup;
 use super::key::{GenerationKey, SlabKey};
-use super::logged::{Logged, Undo};
+use super::logged::Logged;
+use super::part::Part;
+use super::undo::Undo;
 use super::{KeySlab, PlainSlab, SecondarySlab, Storage};
 use crate::error::Amount;
 use crate::key::{Key, MAX_SLOTS};

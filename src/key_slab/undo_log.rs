@@ -384,7 +384,7 @@ impl<T: Clone> UndoLog<T> {
         let untouched = (first..self.marks.len()).filter_map(|mark| {
             let ((changes, values), (next, next_values)) = (at(mark), at(mark + 1));
             let popped = (next - changes) - (next_values - values);
-            Some((self.marks.get(mark)?.numbers.free as u64 - popped) as u32)
+            Some(u64::from(self.marks.get(mark)?.numbers.free).saturating_sub(popped) as u32)
         });
         let kept = untouched.min().unwrap_or(0).min(now.free);
         let base = self.marks.get(first).map_or(now, |mark| mark.numbers);

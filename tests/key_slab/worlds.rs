@@ -679,6 +679,65 @@ fn a_replica_follows_by_differences() {
 }
 
 #[test]
+fn a_replica_follows_a_group() {
+    type World = (
+        KeySlab<String, GenKey>,
+        (SecondarySlab<u32, GenKey>, KeySlab<u8>),
+    );
+    let mut world = SlabGroup::from(World::default());
+    let mut sent = world.checkpoint();
+    let mut replica: World = world.clone_parts();
+    for frame in 0..amount(150, 20) as u32 {
+        let (names, (ages, numbers)) = world.parts_mut();
+        let new = names.insert(frame.to_string());
+        let keys: Vec<_> = names.keys().collect();
+        let any = keys[(frame * 7) as usize % keys.len()];
+        ages.insert(names, any, frame);
+        match frame % 5 {
+            0 => names[any].push('.'),
+            1 => drop(names.try_remove(any)),
+            2 => ages.prune(names),
+            3 => drop(ages.insert(names, new, 1)),
+            _ if frame % 20 == 4 => ages.clear(),
+            _ => drop(ages.try_remove(any)),
+        }
+        numbers.insert(frame as u8);
+        if frame % 30 == 29 {
+            numbers.clear();
+        }
+        if frame % 3 == 0 {
+            if let Ok([one, two]) = ages.get_disjoint_mut([any, new]) {
+                std::mem::swap(one, two);
+            }
+            world.checkpoint();
+            continue;
+        }
+        let (of_names, (of_ages, of_numbers)) = world.changes_since(sent).unwrap();
+        replica.0.apply(of_names.to_patch()).unwrap();
+        replica.1.0.apply(of_ages.to_patch()).unwrap();
+        replica.1.1.apply(of_numbers.to_patch()).unwrap();
+        let (names, (ages, numbers)) = world.parts();
+        assert_eq!(
+            (&replica.0, &replica.1.0, &replica.1.1),
+            (names, ages, numbers)
+        );
+        sent = world.checkpoint();
+        world.keep_last(1);
+    }
+    // A difference of a slab is none of a secondary slab.
+    let mut names = CheckpointSlab::from(replica.0);
+    let checkpoint = names.checkpoint();
+    let key = names.insert("one".to_string());
+    names.remove(key);
+    let patch = names.changes_since(checkpoint).unwrap().to_patch();
+    let mut entries = SecondarySlab::<String, GenKey>::new();
+    assert!(matches!(
+        entries.apply(patch),
+        Err(PatchError::Inconsistent { .. })
+    ));
+}
+
+#[test]
 fn a_difference_of_another_state_is_refused() {
     let mut slab = CheckpointSlab::new();
     slab.insert(1);

@@ -274,6 +274,9 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
                 self.cells.push(free as usize);
             }
         }
+        for index in used..self.used {
+            self.count_vacant(index, |count| *count -= 1);
+        }
         self.create_up_to(used);
         let mut slots = patch.slots;
         to_the_end(|| {
@@ -332,8 +335,8 @@ impl<T, K: SlabKey, S: Storage> PlainSlab<T, K, S> {
             return Err(PatchError::Inconsistent { slot: used });
         }
         let (kept, popped) = self.cells.free().split_at(patch.kept as usize);
-        // Only `clear` ends the use of slots, and only of those without versions.
-        if used < old && (K::Cell::<T>::VERSIONED || !kept.is_empty()) {
+        // Only `clear` ends the use of slots, and logs all free ones.
+        if used < old && !kept.is_empty() {
             return Err(PatchError::Inconsistent { slot: used });
         }
         // The slots that are vacant, and not on the stack yet; those that were changed.

@@ -703,6 +703,13 @@ impl<T> Extend<T> for ArenaVec<'_, '_, T> {
     }
 }
 
+impl<'c, T: Copy + 'c> Extend<&'c T> for ArenaVec<'_, '_, T> {
+    #[track_caller]
+    fn extend<I: IntoIterator<Item = &'c T>>(&mut self, values: I) {
+        self.extend(values.into_iter().copied());
+    }
+}
+
 impl<'v, T> IntoIterator for &'v ArenaVec<'_, '_, T> {
     type Item = &'v T;
     type IntoIter = core::slice::Iter<'v, T>;
@@ -938,6 +945,23 @@ impl fmt::Write for ArenaVec<'_, '_, u8> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.try_extend_from_slice(text.as_bytes())
             .map_err(|_| fmt::Error)
+    }
+}
+
+/// Appends all bytes ([`std::io::Write`]), or none if the arena has no room
+/// ([`OutOfMemory`](std::io::ErrorKind::OutOfMemory)). A program that imports both traits named `Write`
+/// says which one `write!` takes.
+#[cfg(feature = "std")]
+impl std::io::Write for ArenaVec<'_, '_, u8> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self.try_extend_from_slice(bytes) {
+            Ok(()) => Ok(bytes.len()),
+            Err(_) => Err(std::io::ErrorKind::OutOfMemory.into()),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 

@@ -222,8 +222,14 @@ impl<R: References> BufMut<R> {
     /// [`spare_capacity_mut`](Self::spare_capacity_mut) lent its bytes. To do it in advance, read
     /// from [`std::io::empty`] into each buffer.
     ///
-    /// A result of 0 means the end of the input, as with `read`. To read fewer bytes than there is
-    /// room for, use [`take`](std::io::Read::take) of the reader.
+    /// To read fewer bytes than there is room for, use [`take`](std::io::Read::take) of the reader.
+    ///
+    /// | result | meaning |
+    /// |---|---|
+    /// | `Ok(0)` | the end of the input |
+    /// | `StorageFull` | the buffer is full, which is no fault of the connection: [split off](Self::split_to) what is complete, [reclaim](Self::try_reclaim) room, or take another buffer |
+    /// | `WouldBlock`, `Interrupted` | later again; at once again |
+    /// | other errors | those of the connection |
     ///
     /// The slice that the reader gets contains bytes that earlier buffers left there.
     ///

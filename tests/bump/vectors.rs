@@ -593,3 +593,17 @@ fn an_iterator_that_allocates_lies_or_panics_is_collected_all_the_same() {
     root.scope(|inner| assert_eq!(kept, (0..9).collect_in(&inner)));
     assert_eq!(kept[8], 8);
 }
+
+#[test]
+fn bytes_are_written_and_extended_by_reference() {
+    use std::io::{ErrorKind, Write};
+
+    let arena = Arena::bounded(4096);
+    let mut vec = ArenaVec::new_in(&arena);
+    vec.extend(b"one ");
+    vec.extend(b"owt".iter().rev());
+    vec.write_all(b" three").unwrap();
+    assert_eq!(vec, *b"one two three");
+    let error = vec.write(&[0; 8192]).unwrap_err();
+    assert_eq!((error.kind(), vec.len()), (ErrorKind::OutOfMemory, 13));
+}

@@ -15,7 +15,11 @@ use core::ops::{Index, IndexMut};
 use core::slice;
 
 #[cfg(feature = "serde")]
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use core::marker::PhantomData;
+#[cfg(feature = "serde")]
+use serde::de::{Error as _, SeqAccess, Visitor};
+#[cfg(feature = "serde")]
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Capacity;
 use crate::builder::{Build, Builder};
@@ -23,6 +27,8 @@ use crate::error::{AllocError, BuildError, DisjointError, FullError};
 use crate::key::Key;
 use crate::key_slab::{KeySlab, SlabKey};
 use crate::memory::Pages;
+#[cfg(feature = "serde")]
+use crate::memory::array::AtMost;
 use crate::memory::array::{Array, Values};
 use crate::raw::memory;
 use crate::raw::report::Report;
@@ -372,13 +378,15 @@ impl<T, K: SlabKey> DenseSlab<T, K> {
     /// takes it (`dense-position`).
     #[inline]
     fn take(&mut self, position: usize) -> Option<T> {
+        let value = self.values.swap_remove(position);
         self.keys.swap_remove(position);
+        // Last, because a key type of the program's runs its code here.
         if let Some(moved) = self.keys.get(position) {
             if let Some(place) = self.slots.get_mut(*moved) {
                 *place = position as u32;
             }
         }
-        self.values.swap_remove(position)
+        value
     }
 
     /// Removes the values for which `keep` returns `false`, from the first one of the slice on. The last
@@ -776,7 +784,25 @@ impl<T: Serialize, K: SlabKey> Serialize for DenseSlab<T, K> {
 #[cfg(feature = "serde")]
 impl<'de, T: Deserialize<'de>, K: SlabKey> Deserialize<'de> for DenseSlab<T, K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (slots, values) = <(KeySlab<u32, K>, Values<T>)>::deserialize(deserializer)?;
+        /// The slots first, which say how many values there are.
+        struct Parts<T, K>(PhantomData<(T, K)>);
+
+        impl<'de, T: Deserialize<'de>, K: SlabKey> Visitor<'de> for Parts<T, K> {
+            type Value = (KeySlab<u32, K>, Values<T>);
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the slots and the values of a dense slab")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+                let missing = || A::Error::custom("a part of the slab is missing");
+                let slots: KeySlab<u32, K> = parts.next_element()?.ok_or_else(missing)?;
+                let values = parts.next_element_seed(AtMost::new(slots.len()))?;
+                Ok((slots, values.ok_or_else(missing)?))
+            }
+        }
+
+        let (slots, values) = deserializer.deserialize_tuple(2, Parts(PhantomData))?;
         let apart = || D::Error::custom("the slots are not those of the values");
         if slots.len() != values.len() {
             return Err(apart());

@@ -202,7 +202,31 @@ const MOST_ANNOUNCED: usize = 1 << 20;
 #[cfg(feature = "serde")]
 impl<'de, T: serde::Deserialize<'de>> serde::Deserialize<'de> for Values<T> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries<T>(core::marker::PhantomData<T>);
+        serde::de::DeserializeSeed::deserialize(AtMost::new(usize::MAX), deserializer)
+    }
+}
+
+/// Reads so many entries, and no more: entries of no size may take no bytes of the input, so only a
+/// number that is known ends their reading.
+#[cfg(feature = "serde")]
+pub(crate) struct AtMost<T>(usize, core::marker::PhantomData<T>);
+
+#[cfg(feature = "serde")]
+impl<T> AtMost<T> {
+    pub(crate) const fn new(entries: usize) -> Self {
+        AtMost(entries, core::marker::PhantomData)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de, T: serde::Deserialize<'de>> serde::de::DeserializeSeed<'de> for AtMost<T> {
+    type Value = Values<T>;
+
+    fn deserialize<D: serde::Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<Values<T>, D::Error> {
+        struct Entries<T>(AtMost<T>);
 
         impl<'de, T: serde::Deserialize<'de>> serde::de::Visitor<'de> for Entries<T> {
             type Value = Values<T>;
@@ -221,13 +245,16 @@ impl<'de, T: serde::Deserialize<'de>> serde::Deserialize<'de> for Values<T> {
                 let array = Array::try_untouched(announced, &Source::GLOBAL);
                 let mut values = Values(array.map_err(serde::de::Error::custom)?);
                 while let Some(entry) = entries.next_element()? {
+                    if values.len == self.0.0 {
+                        return Err(serde::de::Error::custom("there are more values than slots"));
+                    }
                     values.try_push(entry).map_err(serde::de::Error::custom)?;
                 }
                 Ok(values)
             }
         }
 
-        deserializer.deserialize_seq(Entries(core::marker::PhantomData))
+        deserializer.deserialize_seq(Entries(self))
     }
 }
 

@@ -70,6 +70,7 @@
 //! | objects that are freed as a group: those of a request, a session, a day | [`epoch::EpochSlab`]; for bytes, [`epoch::EpochBytes`] |
 //! | a value that contains its own key or address | [`vacant_entry`](key_slab::PlainSlab::try_vacant_entry); in a tracked slab `insert_with`, or [`VacantSlot`] |
 //! | lists or trees of the crate `intrusive-collections` | [`SlotBox`]es or [`PoolBox`](pool::PoolBox)es, by [`slab_adapter!`] (feature `intrusive-collections`) |
+//! | values that are walked as one slice, in vector instructions or by several threads, and found by key | [`collections::DenseSlab`] |
 //! | a simulation that returns to the states of earlier frames (rollback) | [`CheckpointSlab`](key_slab::CheckpointSlab), which logs what changes; [`SlabGroup`](key_slab::SlabGroup) for several slabs |
 //! | a loop over keys whose borrows you check yourself | [`untracked`](TrackedSlab::untracked): unsafe, no borrow tracking |
 //! | a loop over all values | `iter`, `iter_mut`, `keys`; [`try_iter`](TrackedSlab::try_iter) if guards may hold some of them |

@@ -484,7 +484,7 @@ impl<R: References> BufMut<R> {
 ///
 /// As for [`Header::next`].
 unsafe fn class_if_mutable<R: References>(header: &Header<R>) -> Option<NonNull<Class<R>>> {
-    // SAFETY: the link does not change (precondition).
+    // SAFETY: nothing else changes the link meanwhile (precondition, `no-cycle`).
     let is_linked = unsafe { header.next() }.is_some();
     (!is_linked).then_some(header.class_pointer())
 }

@@ -594,6 +594,7 @@ fn an_iterator_that_allocates_lies_or_panics_is_collected_all_the_same() {
     assert_eq!(kept[8], 8);
 }
 
+#[cfg(feature = "std")]
 #[test]
 fn bytes_are_written_and_extended_by_reference() {
     use std::io::{ErrorKind, Write};

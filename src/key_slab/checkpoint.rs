@@ -17,6 +17,7 @@ use super::iter::Iter;
 use super::key::{Inside, SlabKey};
 use super::logged::{CheckpointIterMut, Logged, LoggedSlab};
 use super::part::Part;
+use super::undo_log::Checkpoint;
 use super::{Growable, PlainSlab, Storage};
 use crate::error::AllocError;
 use crate::key::Key;
@@ -152,37 +153,6 @@ pub struct SlabGroup<P: Part> {
     group: usize,
     /// The number of the next checkpoint.
     next: u64,
-}
-
-/// A state of a [`CheckpointSlab`] or a [`SlabGroup`], which [`rewind`](SlabGroup::rewind) returns
-/// to.
-///
-/// It is a number: dropping it does not change the slab.
-///
-/// # Examples
-///
-/// ```
-/// use flatslab::key_slab::{Checkpoint, CheckpointSlab};
-///
-/// let mut slab = CheckpointSlab::new();
-/// let empty: Checkpoint = slab.checkpoint();
-/// slab.insert(7);
-/// slab.rewind(empty);
-/// assert!(slab.is_empty());
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Checkpoint {
-    /// The number of the group, from 1 on.
-    group: usize,
-    /// How many checkpoints the group had before.
-    number: u64,
-}
-
-impl Checkpoint {
-    /// Of two checkpoints that one group has: that of a group that it is a clone of is earlier.
-    pub(super) fn is_later_than(self, other: Checkpoint) -> bool {
-        (self.group, self.number) > (other.group, other.number)
-    }
 }
 
 /// The error of [`try_rewind`](SlabGroup::try_rewind). The slab has not changed.
@@ -430,9 +400,13 @@ impl<P: Part> SlabGroup<P> {
     /// The checkpoint stays, so the group can be rewound to it again; later checkpoints are
     /// dropped. The capacity is not part of the state, and does not change.
     ///
+    /// Values that end are dropped after their slots are written. All changes are undone, in all parts,
+    /// even if a destructor panics; if a second one does, the program aborts.
+    ///
     /// # Complexity
     ///
-    /// O(changes that were logged since the checkpoint + checkpoints since); does not allocate.
+    /// O(changes that were logged since the checkpoint + checkpoints since), and O(values inserted
+    /// since) if values have destructors; does not allocate.
     ///
     /// # Panics
     ///
@@ -556,7 +530,8 @@ impl<P: Part> SlabGroup<P> {
     ///
     /// # Complexity
     ///
-    /// O(parts), however many are dropped. The memory is used again by the next changes.
+    /// O(parts), however many are dropped, or O(changes that are dropped) if values have destructors.
+    /// The memory is used again by the next changes.
     ///
     /// # Examples
     ///
@@ -819,7 +794,7 @@ impl<P: Part> Clone for SlabGroup<P> {
 
     /// Drops the values and checkpoints of this group and clones those of `source`, into the present
     /// memory of the slabs if it suffices. If cloning a value panics, this group has no checkpoint,
-    /// and each slab the values that were cloned before.
+    /// and its slabs are partly those of `source`, each slot as in one of the two.
     #[track_caller]
     fn clone_from(&mut self, source: &Self) {
         /// Drops the checkpoints of a group whose parts may have different ones.

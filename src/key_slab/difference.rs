@@ -115,7 +115,7 @@ impl<'a, T, K: SlabKey, S: Storage> Changes<'a, T, K, S> {
     }
 }
 
-/// Prints the number of free slots that stay, and the slots.
+/// Prints the slots and their values.
 impl<T: fmt::Debug, K: SlabKey, S: Storage> fmt::Debug for Changes<'_, T, K, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()

@@ -136,7 +136,7 @@ use crate::key::Key;
 pub use crate::error::DisjointError;
 pub use bounded::{BoundedKeySlab, KeySlabStorage};
 #[cfg(feature = "alloc")]
-pub use checkpoint::{Checkpoint, CheckpointSlab, RewindError, SlabGroup};
+pub use checkpoint::{CheckpointSlab, RewindError, SlabGroup};
 #[cfg(feature = "alloc")]
 pub use difference::{Changes, Patch, PatchError};
 #[cfg(feature = "alloc")]
@@ -163,6 +163,8 @@ pub use secondary_entry::{OccupiedSecondary, SecondaryEntry, VacantSecondary};
 #[cfg(feature = "serde")]
 #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
 pub use snapshot::Restore;
+#[cfg(feature = "alloc")]
+pub use undo_log::Checkpoint;
 
 /// The kind of memory of a [`PlainSlab`]: [`Growable`], [`Bounded`] or [`InStorage`].
 ///

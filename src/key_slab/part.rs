@@ -1,10 +1,10 @@
 //! What can be a part of a group: a slab, a secondary slab, or a tuple of parts.
 
-use super::checkpoint::Checkpoint;
 use super::difference::Changes;
 use super::key::Inside;
 use super::logged::Logged;
 use super::undo::Undo;
+use super::undo_log::Checkpoint;
 use crate::error::AllocError;
 use crate::raw::to_the_end::{both, to_the_end};
 

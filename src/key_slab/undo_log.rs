@@ -29,13 +29,43 @@
 
 use core::panic::RefUnwindSafe;
 
-use super::checkpoint::Checkpoint;
 use crate::error::AllocError;
 use crate::memory::array::Array;
 use crate::raw::deque::Deque;
 use crate::raw::memory;
 use crate::raw::row::Row;
 use crate::raw::source::Source;
+
+/// A state of a [`CheckpointSlab`](super::CheckpointSlab) or a [`SlabGroup`](super::SlabGroup), which
+/// [`rewind`](super::SlabGroup::rewind) returns to.
+///
+/// It is a number: dropping it does not change the slab.
+///
+/// # Examples
+///
+/// ```
+/// use flatslab::key_slab::{Checkpoint, CheckpointSlab};
+///
+/// let mut slab = CheckpointSlab::new();
+/// let empty: Checkpoint = slab.checkpoint();
+/// slab.insert(7);
+/// slab.rewind(empty);
+/// assert!(slab.is_empty());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// The number of the group, from 1 on.
+    pub(super) group: usize,
+    /// How many checkpoints the group had before.
+    pub(super) number: u64,
+}
+
+impl Checkpoint {
+    /// Of two checkpoints that one group has: that of a group that it is a clone of is earlier.
+    fn is_later_than(self, other: Checkpoint) -> bool {
+        (self.group, self.number) > (other.group, other.number)
+    }
+}
 
 /// A slot before it changed.
 #[derive(Clone, Copy)]

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use flatslab::collections::{
-    AddError, Heap, Indexed, KeyIndex, Links, List, Lru, Nodes, SortedMap, SortedSlab, TimerWheel,
-    Tree,
+    AddError, DenseSlab, Heap, Indexed, KeyIndex, Links, List, Lru, Nodes, SortedMap, SortedSlab,
+    TimerWheel, Tree,
 };
-use flatslab::{BoundedKeySlab, Key, linked};
+use flatslab::key_slab::{CheckpointSlab, PatchError};
+use flatslab::{BoundedKeySlab, GenKey, Key, linked};
 
 use crate::common::amount;
 use crate::failing::each_failure;
@@ -49,6 +50,52 @@ fn construction_that_is_refused_leaks_nothing() {
         slab.try_reserve(100).map(|()| slab)
     };
     assert_eq!(each_failure(reserved), 3);
+}
+
+#[test]
+fn a_dense_slab_that_is_refused_memory_returns_the_value() {
+    without_leak(|| {
+        let mut slab = DenseSlab::<Box<u32>, GenKey>::with_key();
+        for number in 0..100 {
+            let mut value = Box::new(number);
+            for fuse in 0.. {
+                let before = slab.len();
+                match with_fuse(fuse, || slab.try_insert(value)) {
+                    Ok(_) => break,
+                    Err(refused) => value = refused.into_inner(),
+                }
+                assert_eq!((slab.len(), slab.slots().len()), (before, before));
+            }
+        }
+        assert!(slab.values_as_slice().iter().map(|it| **it).eq(0..100));
+    });
+}
+
+/// The bits, and the memory of new slots.
+#[test]
+fn a_difference_that_is_refused_memory_changes_nothing() {
+    without_leak(|| {
+        let mut leader = CheckpointSlab::<u32, GenKey>::with_key();
+        let keys: Vec<GenKey> = (0..100).map(|number| leader.insert(number)).collect();
+        leader.remove(keys[3]);
+        let mut replica = leader.parts().clone();
+        let checkpoint = leader.checkpoint();
+        (100..400).for_each(|number| assert!(leader.insert(number).index() < 400));
+        leader.remove(keys[7]);
+        let mut refused = 0;
+        for fuse in 0.. {
+            let patch = leader.changes_since(checkpoint).unwrap().to_patch();
+            let before = replica.clone();
+            match with_fuse(fuse, || replica.apply(patch)) {
+                Ok(()) => break,
+                Err(error) => assert!(matches!(error, PatchError::NoMemory(_)), "{error}"),
+            }
+            assert_eq!(replica, before);
+            refused += 1;
+        }
+        assert_eq!((refused, &replica), (3, leader.parts()));
+        assert_eq!(replica.insert(0), leader.insert(0));
+    });
 }
 
 #[test]

@@ -45,7 +45,7 @@ impl Fragile {
 impl Clone for Fragile {
     fn clone(&self) -> Self {
         assert!(self.panics != Panics::WhenCloned, "clone panics as asked");
-        Fragile::new(&self.living, self.number, Panics::Never)
+        Fragile::new(&self.living, self.number, self.panics)
     }
 }
 
@@ -138,8 +138,47 @@ fn dropped_checkpoints_drop_their_values_even_if_one_panics() {
     assert_eq!(living.get(), 10);
     slab.keep_last(4);
     assert_eq!((living.get(), slab.logged_changes()), (5, 4));
-    slab.keep_last(0);
-    assert_eq!(living.get(), 1);
+    // The log has a clone that panics, between others.
+    slab.checkpoint();
+    slab[key].panics = Panics::WhenDropped;
+    slab.checkpoint();
+    slab[key].panics = Panics::Never;
+    slab.checkpoint();
+    slab[key].number = 10;
+    assert!(panics(|| slab.keep_last(0)).contains("drop panics"));
+    assert_eq!(
+        (living.get(), slab.checkpoints(), slab.logged_changes()),
+        (1, 0, 0)
+    );
+    let checkpoint = slab.checkpoint();
+    slab[key].number = 11;
+    slab.rewind(checkpoint);
+    assert_eq!(slab[key].number, 10);
+}
+
+#[test]
+fn iterators_that_are_forgotten_leave_what_they_have_not_yielded() {
+    let living = Rc::new(Cell::new(0));
+    let mut slab: KeySlab<(), GenKey> = KeySlab::with_key();
+    let mut entries = SecondarySlab::new();
+    for number in 0..5 {
+        let key = slab.insert(());
+        entries.insert(&slab, key, Fragile::new(&living, number, Panics::Never));
+    }
+    let mut drained = entries.drain();
+    drained.next();
+    std::mem::forget(drained);
+    assert_eq!((entries.len(), living.get()), (4, 4));
+    let mut logged = CheckpointSlab::<Fragile, GenKey>::from_iter(entries);
+    let checkpoint = logged.checkpoint();
+    // What only borrows has no destructor.
+    logged.iter_mut().next_back().unwrap().1.number = 9;
+    let _ = logged.vacant_entry();
+    logged.rewind(checkpoint);
+    let numbers: Vec<_> = logged.values().map(|it| it.number).collect();
+    assert_eq!(numbers, [1, 2, 3, 4]);
+    drop(logged);
+    assert_eq!(living.get(), 0);
 }
 
 #[test]

@@ -6,6 +6,8 @@ use flatslab::collections::{
     AddError, DenseSlab, Heap, Indexed, KeyIndex, Links, List, Lru, Nodes, SortedMap, SortedSlab,
     TimerWheel, Tree,
 };
+#[cfg(feature = "serde")]
+use flatslab::key_slab::Patch;
 use flatslab::key_slab::{CheckpointSlab, PatchError};
 use flatslab::{BoundedKeySlab, GenKey, Key, linked};
 
@@ -96,6 +98,23 @@ fn a_difference_that_is_refused_memory_changes_nothing() {
         assert_eq!((refused, &replica), (3, leader.parts()));
         assert_eq!(replica.insert(0), leader.insert(0));
     });
+}
+
+/// A number in it claims no memory that its own bytes do not pay for.
+#[cfg(feature = "serde")]
+#[test]
+fn a_difference_of_many_slots_that_it_does_not_name_is_refused_without_memory() {
+    let mut leader = CheckpointSlab::<u32>::new();
+    let checkpoint = leader.checkpoint();
+    leader.insert(7);
+    let changes = leader.changes_since(checkpoint).unwrap();
+    let mut forged = serde_json::to_value(&changes).unwrap();
+    forged[1] = (1 << 29).into();
+    let patch: Patch<u32> = serde_json::from_value(forged).unwrap();
+    let mut replica = flatslab::KeySlab::<u32>::new();
+    let refused = with_fuse(0, || replica.apply(patch));
+    let slot = 1 << 29;
+    assert_eq!(refused, Err(PatchError::Inconsistent { slot }));
 }
 
 #[test]

@@ -801,7 +801,8 @@ fn a_difference_is_applied_whole_if_a_destructor_panics() {
     let keys = [0, 1, 2].map(|number| slab.insert(new(number, Panics::Never)));
     let checkpoint = slab.checkpoint();
     let mut replica = slab.parts().clone();
-    replica[keys[0]] = new(0, Panics::WhenDropped);
+    // In the middle of the changes, whatever their order is.
+    replica[keys[1]] = new(1, Panics::WhenDropped);
     slab[keys[0]].number = 5;
     slab.remove(keys[1]);
     slab[keys[2]].number = 7;
